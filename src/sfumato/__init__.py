@@ -1,0 +1,1 @@
+"""sfumato: the privacy toolkit for image features."""

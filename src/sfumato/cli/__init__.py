@@ -1,0 +1,1 @@
+"""The command `sfumato`. Only this folder and the experiments read TOML or print."""

@@ -1,0 +1,1 @@
+"""What travels between the parties, and what all of them stand on."""

@@ -1,0 +1,59 @@
+"""Every error sfumato raises on purpose.
+
+SfumatoError
+├── InvalidInput            a value, an array or a file does not meet its requirement
+│   ├── UnreadableImage     a picture that cannot be decoded
+│   ├── MalformedRelease    bytes that are not one valid release
+│   └── Mismatch            two things that do not belong together (extractor, dictionary)
+├── DamagedFile             something on disk no longer is what was written
+├── Missing                 an optional package or a weights file is not there
+├── NotPrivate              a release that may not leave the device
+└── LedgerError             the ledger cannot be read or written; nothing was released
+    └── BudgetSpent         the ledger refuses: the cap would be exceeded
+
+A message says what is required, what came, and what to do. It names parameters,
+shapes and counts, never descriptors, coordinates or the file name of a picture
+that is to stay on the device.
+"""
+
+from __future__ import annotations
+
+
+class SfumatoError(Exception):
+    """The root: catch this to catch everything sfumato refuses."""
+
+
+class InvalidInput(SfumatoError, ValueError):
+    """A value, an array or a file does not meet its stated requirement."""
+
+
+class UnreadableImage(InvalidInput):
+    """A picture that cannot be decoded in full."""
+
+
+class MalformedRelease(InvalidInput):
+    """Bytes that are not exactly one valid release."""
+
+
+class Mismatch(InvalidInput):
+    """Two things that do not belong together: another extractor, another dictionary."""
+
+
+class DamagedFile(SfumatoError):
+    """Something on disk no longer is what was written."""
+
+
+class Missing(SfumatoError):
+    """An optional package, or a file of weights, is not there."""
+
+
+class NotPrivate(SfumatoError):
+    """A release that may not leave the device, for instance one made with a known seed."""
+
+
+class LedgerError(SfumatoError):
+    """The ledger cannot be read or written; nothing was released."""
+
+
+class BudgetSpent(LedgerError):
+    """The charge would exceed the cap; nothing was released."""

@@ -1,0 +1,176 @@
+"""The only source of randomness in release code.
+
+`SecureRandom` is AES-256 in counter mode, keyed from the operating system, with fast key
+erasure: every refill of 1 MiB first makes the key of the next one, and bytes are wiped as
+they are handed out, so a captured process says nothing about earlier releases.
+`SeededRandom` is a different class for experiments and tests; what is made with it carries
+`reproducible=True` and is refused by everything that sends.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import weakref
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from numpy.typing import NDArray
+
+from sfumato.core.errors import InvalidInput
+from sfumato.core.odds import Coin
+
+_BLOCK = 1 << 20
+_KEY = 32
+
+
+class RandomSource(ABC):
+    """Uniform words, and the two exact draws that mechanisms are made of.
+
+    Mechanisms call `coin` and `below` and nothing else. That is what lets
+    `privacy/law.py` put an enumerating source in their place.
+    """
+
+    reproducible: ClassVar[bool]
+
+    @abstractmethod
+    def words(self, count: int, bits: int) -> NDArray[Any]:
+        """Return `count` independent uniform words of 32 or 64 bits."""
+
+    def coin(self, coin: Coin, count: int) -> NDArray[np.bool_]:
+        """Toss `coin` count times: an integer comparison, exact to the last bit."""
+        limbs = coin.bits // 64
+        drawn = self.words(count * limbs, 64).reshape(count, limbs)
+        return below_threshold(drawn, coin)
+
+    def below(self, bound: int, count: int) -> NDArray[np.uint32]:
+        """Return `count` integers uniform on {0, …, bound − 1}, with no modulo bias.
+
+        The high half of word·bound is the draw (Lemire's method); a word whose low half
+        falls in the short remainder of 2^32 mod bound is rejected and drawn again.
+        """
+        if not 1 <= bound <= 1 << 32:
+            raise InvalidInput(f"bound must be between 1 and 2^32, got {bound}.")
+        product = self.words(count, 32).astype(np.uint64)
+        product *= np.uint64(bound)
+        remainder = np.uint32((1 << 32) % bound)
+        if remainder:
+            low = product.astype(np.uint32)
+            rejected = np.flatnonzero(low < remainder)
+            while rejected.size:
+                again = self.words(rejected.size, 32).astype(np.uint64) * np.uint64(bound)
+                product[rejected] = again
+                rejected = rejected[again.astype(np.uint32) < remainder]
+        product >>= np.uint64(32)
+        return product.astype(np.uint32)
+
+
+def below_threshold(drawn: NDArray[np.uint64], coin: Coin) -> NDArray[np.bool_]:
+    """Compare rows of 64-bit limbs, most significant first, with the coin's threshold."""
+    limbs = drawn.shape[1]
+    if coin.threshold == 1 << coin.bits:
+        return np.ones(len(drawn), dtype=np.bool_)
+    if limbs == 1:
+        return np.asarray(drawn[:, 0] < np.uint64(coin.threshold))
+    less = np.zeros(len(drawn), dtype=np.bool_)
+    equal = np.ones(len(drawn), dtype=np.bool_)
+    for i in range(limbs):
+        limb = np.uint64((coin.threshold >> 64 * (limbs - 1 - i)) & ((1 << 64) - 1))
+        less |= equal & (drawn[:, i] < limb)
+        equal &= drawn[:, i] == limb
+    return less
+
+
+class SecureRandom(RandomSource):
+    """Randomness for releases. Safe across threads and forks; cannot be copied or saved."""
+
+    reproducible = False
+
+    _key: bytes
+    _buffer: NDArray[np.uint8]
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._rekey()
+        _alive.add(self)
+
+    def words(self, count: int, bits: int) -> NDArray[Any]:
+        dtype = np.dtype(f"<u{bits // 8}")
+        out = np.empty(count, dtype=dtype)
+        self._fill(out.view(np.uint8))
+        return out
+
+    def _fill(self, out: NDArray[np.uint8]) -> None:
+        with self._lock:
+            if self._pid != os.getpid():  # a fork that at-fork handlers did not see
+                self._rekey()
+            done = 0
+            while done < out.size:
+                if self._used == self._buffer.size:
+                    self._refill()
+                take = min(out.size - done, self._buffer.size - self._used)
+                fresh = self._buffer[self._used : self._used + take]
+                out[done : done + take] = fresh
+                fresh[:] = 0
+                self._used += take
+                done += take
+
+    def _refill(self) -> None:
+        stream = _keystream(self._key, _KEY + _BLOCK)
+        self._key = stream[:_KEY].tobytes()
+        self._buffer = stream[_KEY:]
+        self._used = 0
+
+    def _rekey(self) -> None:
+        self._pid = os.getpid()
+        self._key = os.urandom(_KEY)
+        self._buffer = np.empty(0, dtype=np.uint8)
+        self._used = 0
+
+    def _after_fork(self) -> None:
+        # The lock may have been held by a thread that does not exist in the child.
+        self._lock = threading.Lock()
+        self._rekey()
+
+    def __reduce_ex__(self, _protocol: Any) -> NoReturn:
+        raise TypeError("SecureRandom cannot be copied or pickled; make a new one instead.")
+
+
+class SeededRandom(RandomSource):
+    """The same draws from a known seed: experiments and tests only, never a real release."""
+
+    reproducible = True
+
+    def __init__(self, seed: int) -> None:
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
+            raise InvalidInput(f"seed must be a whole number, got {type(seed).__name__}.")
+        key = hashlib.sha256(f"sfumato seeded {int(seed)}".encode()).digest()
+        self._stream = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
+        self._lock = threading.Lock()
+
+    def words(self, count: int, bits: int) -> NDArray[Any]:
+        size = count * bits // 8
+        with self._lock:
+            data = self._stream.update(bytes(size))
+        return np.frombuffer(data, dtype=f"<u{bits // 8}")
+
+
+def _keystream(key: bytes, size: int) -> NDArray[np.uint8]:
+    encryptor = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
+    stream = np.empty(size, dtype=np.uint8)
+    encryptor.update_into(bytes(size), stream.data)
+    return stream
+
+
+_alive: weakref.WeakSet[SecureRandom] = weakref.WeakSet()
+
+
+def _rekey_all_after_fork() -> None:
+    for source in list(_alive):
+        source._after_fork()
+
+
+os.register_at_fork(after_in_child=_rekey_all_after_fork)

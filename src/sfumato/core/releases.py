@@ -1,0 +1,339 @@
+"""What leaves the device, and nothing else: no original, no seed, no file name.
+
+A release is canonical from the moment it exists. Positions lie on the grid of the wire
+format, and rows are ordered by what they contain, so that neither hides the strength
+ranking of the detector or anything else the sender knew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.checks import check_count, check_epsilon, check_shape
+from sfumato.core.errors import InvalidInput
+from sfumato.core.types import (
+    Camera,
+    Frozen,
+    check_extractor_name,
+    check_image_size,
+    check_keypoints,
+    frozen_array,
+)
+
+MAX_WORDS = 1 << 24
+MAX_DIMENSION = 1 << 14
+_HEX = set("0123456789abcdef")
+
+
+def position_shift(image_size: tuple[int, int]) -> int:
+    """Positions are 16-bit multiples of 2^−shift pixels: 1/8 px up to 8192 px, then coarser."""
+    longest = max(image_size)
+    return min(3, 16 - (longest - 1).bit_length())
+
+
+def snap(keypoints: NDArray[Any], image_size: tuple[int, int]) -> NDArray[np.uint16]:
+    """Put positions on the grid of the wire format, as whole multiples of its step."""
+    scale = 1 << position_shift(image_size)
+    limit = np.array([image_size[0] - 1, image_size[1] - 1]) * scale
+    steps = np.rint(np.asarray(keypoints, dtype=np.float64) * scale)
+    return np.clip(steps, 0, limit).astype(np.uint16)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Release(Frozen):
+    """Base of everything that may leave the device."""
+
+    #: Made with a known seed: whoever knows it can undo the noise. Never send such a release.
+    reproducible: bool = False
+
+    kind: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        self._set("reproducible", bool(self.reproducible))
+
+    def to_bytes(self) -> bytes:
+        """Encode in the wire format of `core/wire.py`."""
+        from sfumato.core.wire import encode
+
+        return encode(self)
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Release:
+        """Decode one release; anything but exactly one valid release is refused."""
+        from sfumato.core.wire import decode
+
+        return decode(data)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class KeypointRelease(Release):
+    """A release with one row per keypoint.
+
+    keypoints  (N, 2) float32, on the grid; rows ordered by y, x, then by their content
+    """
+
+    keypoints: NDArray[np.float32]
+    image_size: tuple[int, int]
+    extractor: str
+    camera: Camera | None = None
+
+    _row_fields: ClassVar[tuple[str, ...]]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set("image_size", check_image_size(self.image_size))
+        self._set("extractor", check_extractor_name(self.extractor))
+        if self.camera is not None and (self.camera.width, self.camera.height) != self.image_size:
+            raise InvalidInput(
+                f"the camera is {self.camera.width}×{self.camera.height} but the picture is "
+                f"{self.image_size[0]}×{self.image_size[1]}; scale the intrinsics with it."
+            )
+        keypoints = frozen_array("keypoints", self.keypoints, np.float32)
+        check_keypoints(keypoints, self.image_size)
+        self._check_rows(len(keypoints))
+        self._order_rows(snap(keypoints, self.image_size))
+
+    def _check_rows(self, count: int) -> None:
+        """Check and store the fields that carry one row per keypoint."""
+        raise NotImplementedError
+
+    def _order_rows(self, steps: NDArray[np.uint16]) -> None:
+        place = steps[:, 1].astype(np.uint32) << 16 | steps[:, 0]
+        order = np.argsort(place, kind="stable")
+        ranked = place[order]
+        tied = np.zeros(len(order), dtype=bool)
+        tied[1:] = ranked[1:] == ranked[:-1]
+        tied[:-1] |= tied[1:]
+        if tied.any():  # several orientations at one position: their content decides
+            rows = order[tied]
+            content = np.concatenate(
+                [_row_bytes(getattr(self, name)[rows]) for name in self._row_fields], axis=1
+            )
+            keys = np.ascontiguousarray(content).view(f"S{content.shape[1]}")[:, 0]
+            order[tied] = rows[np.lexsort((keys, place[rows]))]
+        step = np.float32(1 << position_shift(self.image_size))
+        self._set("keypoints", frozen_array("keypoints", steps[order] / step, np.float32))
+        if not np.array_equal(order, np.arange(len(order))):
+            for name in self._row_fields:
+                rows = getattr(self, name)[order]
+                rows.flags.writeable = False
+                self._set(name, rows)
+
+    def __len__(self) -> int:
+        return len(self.keypoints)
+
+    def __repr__(self) -> str:
+        seeded = ", reproducible: not for sending" if self.reproducible else ""
+        return f"{type(self).__name__}({len(self)} keypoints{self._describe()}{seeded})"
+
+    def _describe(self) -> str:
+        return ""
+
+
+def _row_bytes(rows: NDArray[Any]) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(rows).reshape(len(rows), -1).view(np.uint8)
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class PlainRelease(KeypointRelease):
+    """No guarantee: the raw descriptors, as most systems send them today."""
+
+    descriptors: NDArray[Any]
+
+    kind: ClassVar[str] = "plain"
+    _row_fields: ClassVar[tuple[str, ...]] = ("descriptors",)
+
+    def _check_rows(self, count: int) -> None:
+        values = np.asarray(self.descriptors)
+        dtype = np.uint8 if values.dtype == np.uint8 else np.float32
+        descriptors = frozen_array("descriptors", values, dtype)
+        check_shape("descriptors", descriptors, (count, None))
+        check_count("descriptor dimension", descriptors.shape[1], low=1, high=MAX_DIMENSION)
+        self._set("descriptors", descriptors)
+
+    def _describe(self) -> str:
+        return f", raw {self.extractor} descriptors, not private"
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class WordRelease(KeypointRelease):
+    """Each keypoint carries ω words of a public dictionary; the true one is likely among them.
+
+    words      (N, ω) uint32, each row strictly increasing
+    num_words  |K|, the size of the dictionary
+    epsilon    the guarantee per descriptor; ∞ means quantised, not private
+    """
+
+    words: NDArray[np.uint32]
+    num_words: int
+    dictionary: str  # fingerprint, 64 hexadecimal digits
+    epsilon: float
+
+    kind: ClassVar[str] = "words"
+    _row_fields: ClassVar[tuple[str, ...]] = ("words",)
+
+    @property
+    def subset_size(self) -> int:
+        return int(self.words.shape[1])
+
+    def _check_rows(self, count: int) -> None:
+        self._set("epsilon", check_epsilon(self.epsilon, allow_infinite=True))
+        self._set("num_words", check_count("num_words", self.num_words, low=2, high=MAX_WORDS))
+        self._set("dictionary", check_fingerprint(self.dictionary))
+        words = np.asarray(self.words)
+        check_shape("words", words, (count, None))
+        size = check_count("subset_size", words.shape[1], low=1, high=self.num_words - 1)
+        if words.dtype.kind not in "iu":
+            raise InvalidInput(f"words must be whole numbers, got {words.dtype}.")
+        if count and not (words.min() >= 0 and words.max() < self.num_words):
+            raise InvalidInput(
+                f"words must lie between 0 and {self.num_words - 1}, "
+                f"got {words.min()} to {words.max()}."
+            )
+        words = frozen_array("words", words, np.uint32)
+        if size > 1 and not (words[:, 1:] > words[:, :-1]).all():
+            raise InvalidInput("every row of words must be strictly increasing.")
+        self._set("words", words)
+
+    def _describe(self) -> str:
+        return (
+            f" × {self.subset_size} of {self.num_words} words, ε = {self.epsilon:g} per descriptor"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class CandidateRelease(KeypointRelease):
+    """The paper's naive baseline: ω whole descriptors per keypoint, hardly ever the true one.
+
+    candidates (N, ω, D) uint8, each row's descriptors strictly increasing byte by byte
+    """
+
+    candidates: NDArray[np.uint8]
+    epsilon: float
+
+    kind: ClassVar[str] = "candidates"
+    _row_fields: ClassVar[tuple[str, ...]] = ("candidates",)
+
+    @property
+    def subset_size(self) -> int:
+        return int(self.candidates.shape[1])
+
+    def _check_rows(self, count: int) -> None:
+        self._set("epsilon", check_epsilon(self.epsilon))
+        candidates = np.asarray(self.candidates)
+        if candidates.dtype != np.uint8:
+            raise InvalidInput(f"candidates must be uint8, got {candidates.dtype}.")
+        check_shape("candidates", candidates, (count, None, None))
+        check_count("subset_size", candidates.shape[1], low=1, high=MAX_DIMENSION)
+        check_count("descriptor dimension", candidates.shape[2], low=1, high=MAX_DIMENSION)
+        candidates = frozen_array("candidates", candidates, np.uint8)
+        keys = candidates.view(f"S{candidates.shape[2]}")[:, :, 0]
+        if keys.shape[1] > 1 and not (keys[:, 1:] > keys[:, :-1]).all():
+            raise InvalidInput("every row of candidates must be strictly increasing.")
+        self._set("candidates", candidates)
+
+    def _describe(self) -> str:
+        return f" × {self.subset_size} candidates, ε = {self.epsilon:g} per descriptor"
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class SubspaceRelease(KeypointRelease):
+    """Each keypoint carries an affine subspace through its descriptor. No guarantee exists.
+
+    offsets  (N, n)    float32 or float16, a point of the subspace
+    bases    (N, m, n) the same type, orthonormal rows
+    """
+
+    offsets: NDArray[Any]
+    bases: NDArray[Any]
+
+    kind: ClassVar[str] = "subspaces"
+    _row_fields: ClassVar[tuple[str, ...]] = ("offsets", "bases")
+
+    @property
+    def dimension(self) -> int:
+        return int(self.bases.shape[1])
+
+    def _check_rows(self, count: int) -> None:
+        dtype = np.float16 if np.asarray(self.offsets).dtype == np.float16 else np.float32
+        offsets = frozen_array("offsets", self.offsets, dtype)
+        bases = frozen_array("bases", self.bases, dtype)
+        check_shape("offsets", offsets, (count, None))
+        ambient = check_count("ambient dimension", offsets.shape[1], low=2, high=MAX_DIMENSION)
+        check_shape("bases", bases, (count, None, ambient))
+        check_count("subspace dimension", bases.shape[1], low=1, high=ambient - 1)
+        wide = bases.astype(np.float32)
+        # Hostile values may overflow here; the comparison below then refuses them.
+        with np.errstate(over="ignore", invalid="ignore"):
+            error = np.abs(wide @ wide.transpose(0, 2, 1) - np.eye(wide.shape[1], dtype=np.float32))
+        if not (error < (0.02 if dtype == np.float16 else 1e-3)).all():
+            raise InvalidInput("every basis must have orthonormal rows.")
+        self._set("offsets", offsets)
+        self._set("bases", bases)
+
+    def _describe(self) -> str:
+        return f", {self.dimension}-dimensional subspaces, no guarantee"
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class CodeRelease(Release):
+    """Randomized codes of one picture, for classification.
+
+    codes      (k,) uint32 in {0, …, num_values − 1}
+    positions  (k,) uint32, strictly increasing, in {0, …, num_positions − 1}
+    epsilon    the guarantee per code; k codes compose to k·ε. The label is not protected.
+    """
+
+    codes: NDArray[np.uint32]
+    positions: NDArray[np.uint32]
+    num_values: int
+    num_positions: int
+    epsilon: float
+    encoder: str
+    label: int | None = field(default=None)
+
+    kind: ClassVar[str] = "codes"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set("epsilon", check_epsilon(self.epsilon, allow_infinite=True))
+        self._set("encoder", check_extractor_name(self.encoder))
+        check_count("num_values", self.num_values, low=2, high=MAX_WORDS)
+        check_count("num_positions", self.num_positions, low=1, high=MAX_WORDS)
+        if self.label is not None:
+            check_count("label", self.label, low=0, high=(1 << 31) - 1)
+        for name, limit in (("codes", self.num_values), ("positions", self.num_positions)):
+            values = np.asarray(getattr(self, name))
+            check_shape(name, values, (None,))
+            if values.dtype.kind not in "iu":
+                raise InvalidInput(f"{name} must be whole numbers, got {values.dtype}.")
+            if values.size and not (values.min() >= 0 and values.max() < limit):
+                raise InvalidInput(f"{name} must lie between 0 and {limit - 1}.")
+            self._set(name, frozen_array(name, values, np.uint32))
+        if len(self.codes) != len(self.positions):
+            raise InvalidInput(
+                f"codes and positions must be of one length, got {len(self.codes)} and "
+                f"{len(self.positions)}."
+            )
+        if not (self.positions[1:] > self.positions[:-1]).all():
+            raise InvalidInput("positions must be strictly increasing.")
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __repr__(self) -> str:
+        return (
+            f"CodeRelease({len(self)} of {self.num_positions} codes in [{self.num_values}], "
+            f"ε = {self.epsilon:g} per code)"
+        )
+
+
+def check_fingerprint(text: Any) -> str:
+    """Return a SHA-256 fingerprint as 64 lower-case hexadecimal digits."""
+    if not isinstance(text, str) or len(text) != 64 or not set(text) <= _HEX:
+        raise InvalidInput("a fingerprint must be 64 lower-case hexadecimal digits.")
+    return text

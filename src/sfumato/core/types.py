@@ -1,0 +1,220 @@
+"""The frozen types that are not releases: features, cameras, privacy events."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.checks import as_number, check_count, check_finite, check_shape
+from sfumato.core.errors import InvalidInput
+
+MAX_IMAGE_SIDE = 65_536
+
+#: COLMAP's camera models that sfumato understands, and how many parameters each has.
+CAMERA_MODELS = {
+    "SIMPLE_PINHOLE": 3,
+    "PINHOLE": 4,
+    "SIMPLE_RADIAL": 4,
+    "RADIAL": 5,
+    "OPENCV": 8,
+    "OPENCV_FISHEYE": 8,
+    "FULL_OPENCV": 12,
+}
+
+_EXTRACTOR_NAME = re.compile(r"[a-z0-9][a-z0-9+_.-]{0,23}")
+
+
+class Frozen:
+    """Equality over array fields, for frozen dataclasses declared with eq=False."""
+
+    def __eq__(self, other: object) -> bool:
+        if type(self) is not type(other):
+            return NotImplemented
+        return all(
+            _same(getattr(self, field.name), getattr(other, field.name))
+            for field in dataclasses.fields(self)  # type: ignore[arg-type]
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _set(self, name: str, value: Any) -> None:
+        """Store a normalised field of a frozen dataclass, while it is being made."""
+        object.__setattr__(self, name, value)
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return a.dtype == b.dtype and a.shape == b.shape and bool(np.array_equal(a, b))
+    return bool(a == b)
+
+
+def frozen_array(name: str, values: Any, dtype: Any) -> NDArray[Any]:
+    """A contiguous, read-only copy of values; refused if they are no array of numbers."""
+    try:
+        array = np.array(values, dtype=dtype, order="C")
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInput(f"{name} must be an array of numbers: {error}.") from None
+    check_finite(name, array)
+    array.flags.writeable = False
+    return array
+
+
+def check_image_size(image_size: Any) -> tuple[int, int]:
+    """Return (width, height) as two ints."""
+    try:
+        width, height = image_size
+    except (TypeError, ValueError):
+        raise InvalidInput("image_size must be (width, height).") from None
+    return (
+        check_count("image width", width, low=1, high=MAX_IMAGE_SIDE),
+        check_count("image height", height, low=1, high=MAX_IMAGE_SIDE),
+    )
+
+
+def check_extractor_name(name: Any) -> str:
+    """Return the name of an extractor: short, lower case, safe in a header and a path."""
+    if not isinstance(name, str) or not _EXTRACTOR_NAME.fullmatch(name):
+        raise InvalidInput(
+            "extractor must be a name of 1 to 24 lower-case letters, digits or + _ . -, "
+            f"got {name!r}."
+        )
+    return name
+
+
+def check_keypoints(keypoints: NDArray[Any], image_size: tuple[int, int]) -> None:
+    """Refuse positions outside the picture; half a pixel of slack lies at each border."""
+    check_shape("keypoints", keypoints, (None, 2))
+    width, height = image_size
+    inside = (keypoints >= -1).all(axis=1)
+    inside &= (keypoints[:, 0] <= width) & (keypoints[:, 1] <= height)
+    if not inside.all():
+        raise InvalidInput(
+            f"keypoints must lie inside the {width}×{height} picture, "
+            f"{int((~inside).sum())} of {len(keypoints)} do not; "
+            "give the size of the picture they were found in."
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Features(Frozen):
+    """What an extractor finds in one picture, strongest first.
+
+    keypoints    (N, 2) float32  x, y in pixels; the centre of a pixel is a whole number
+    descriptors  (N, D) uint8 or float32; binary descriptors are packed 8 bits to a byte
+    scores       (N,)   float32  the detector's response
+    scales       (N,)   float32  diameter in pixels
+    angles       (N,)   float32  degrees, −1 where the detector gives none
+    """
+
+    keypoints: NDArray[np.float32]
+    descriptors: NDArray[Any]
+    scores: NDArray[np.float32]
+    scales: NDArray[np.float32]
+    angles: NDArray[np.float32]
+    image_size: tuple[int, int]
+    extractor: str
+
+    def __post_init__(self) -> None:
+        self._set("image_size", check_image_size(self.image_size))
+        self._set("extractor", check_extractor_name(self.extractor))
+        for name in ("keypoints", "scores", "scales", "angles"):
+            self._set(name, frozen_array(name, getattr(self, name), np.float32))
+        descriptors = np.asarray(self.descriptors)
+        dtype = np.uint8 if descriptors.dtype == np.uint8 else np.float32
+        self._set("descriptors", frozen_array("descriptors", descriptors, dtype))
+        count = len(self.keypoints)
+        check_keypoints(self.keypoints, self.image_size)
+        check_shape("descriptors", self.descriptors, (count, None))
+        if self.descriptors.shape[1] == 0:
+            raise InvalidInput("descriptors must have at least one dimension, got 0.")
+        for name in ("scores", "scales", "angles"):
+            check_shape(name, getattr(self, name), (count,))
+
+    def __len__(self) -> int:
+        return len(self.keypoints)
+
+    def __repr__(self) -> str:
+        width, height = self.image_size
+        return (
+            f"Features({len(self)} {self.extractor} keypoints, "
+            f"{self.descriptors.shape[1]}-D {self.descriptors.dtype}, {width}×{height})"
+        )
+
+    def take(self, rows: NDArray[Any]) -> Features:
+        """The same picture with only these rows, in this order."""
+        return dataclasses.replace(
+            self,
+            keypoints=self.keypoints[rows],
+            descriptors=self.descriptors[rows],
+            scores=self.scores[rows],
+            scales=self.scales[rows],
+            angles=self.angles[rows],
+        )
+
+
+@dataclass(frozen=True)
+class Camera:
+    """Intrinsics in COLMAP's models; the principal point counts from pixel corners."""
+
+    model: str
+    width: int
+    height: int
+    params: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if self.model not in CAMERA_MODELS:
+            raise InvalidInput(
+                f"camera model must be one of {', '.join(CAMERA_MODELS)}, got {self.model!r}."
+            )
+        check_image_size((self.width, self.height))
+        params = tuple(as_number("camera parameter", value) for value in self.params)
+        if len(params) != CAMERA_MODELS[self.model]:
+            raise InvalidInput(
+                f"{self.model} has {CAMERA_MODELS[self.model]} parameters, got {len(params)}."
+            )
+        if not all(math.isfinite(value) for value in params):
+            raise InvalidInput("camera parameters must be finite.")
+        num_focals = 1 if self.model in ("SIMPLE_PINHOLE", "SIMPLE_RADIAL", "RADIAL") else 2
+        if min(params[:num_focals]) <= 0:
+            raise InvalidInput(f"focal length must be positive, got {min(params[:num_focals])}.")
+        object.__setattr__(self, "params", params)
+
+
+@dataclass(frozen=True)
+class PrivacyEvent:
+    """What one release spends. The ledger sees this, never data or mechanisms.
+
+    epsilon       the loss per unit; ∞ for a release without noise, None where no guarantee
+                  exists at all (lifting)
+    num_units     how many units one picture holds; they compose to num_units·ε
+    unit          what one unit is, in words
+    not_protected what lies outside the guarantee, in words
+    """
+
+    mechanism: str
+    epsilon: float | None
+    num_units: int
+    unit: str
+    not_protected: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        check_count("num_units", self.num_units, low=0)
+        if self.epsilon is not None and not self.epsilon > 0:
+            raise InvalidInput(f"epsilon must be above 0, got {self.epsilon!r}.")
+
+    @property
+    def is_private(self) -> bool:
+        return self.epsilon is not None and math.isfinite(self.epsilon)
+
+    @property
+    def picture_epsilon(self) -> float | None:
+        """The loss of the whole picture by sequential composition."""
+        if self.epsilon is None:
+            return None
+        return self.epsilon * self.num_units if self.num_units else 0.0

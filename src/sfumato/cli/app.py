@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 
-import click
 import typer
 
 from sfumato.core.errors import SfumatoError
@@ -12,7 +11,6 @@ from sfumato.core.errors import SfumatoError
 app = typer.Typer(
     name="sfumato",
     help="Privacy toolkit for image features: protect, work with, attack and measure.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -26,15 +24,15 @@ def root() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; bad input ends with exit code 2 and one sentence."""
+    words = sys.argv[1:] if arguments is None else arguments
     try:
-        code = app(args=arguments, standalone_mode=False)
-    except click.UsageError as error:
-        _fail(error.format_message())
-    except SfumatoError as error:
-        _fail(str(error))
-    except (click.Abort, KeyboardInterrupt):
+        code = app(args=words or ["--help"], standalone_mode=False)
+    except (typer.Abort, KeyboardInterrupt):
         sys.stderr.write("sfumato: stopped\n")
         raise SystemExit(130) from None
+    except (typer.TyperException, SfumatoError) as error:
+        message = getattr(error, "format_message", None)
+        _fail(message() if message else str(error))
     except BrokenPipeError:
         raise SystemExit(0) from None
     raise SystemExit(code if isinstance(code, int) else 0)

@@ -1,1 +1,92 @@
-"""sfumato: the privacy toolkit for image features."""
+"""sfumato: the privacy toolkit for image features.
+
+Names load what they need when they are first used; importing the package stays light.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sfumato.core.errors import SfumatoError
+    from sfumato.core.randomness import SecureRandom, SeededRandom
+    from sfumato.core.releases import Release
+    from sfumato.core.types import Camera, Features, PrivacyEvent
+    from sfumato.device.filters import ConstantCount, KeepStrongest
+    from sfumato.device.ledger import Caps, Ledger
+    from sfumato.device.mechanisms import (
+        MemoisedSubset,
+        Naive,
+        Plain,
+        Quantize,
+        RandomizedResponse,
+        SubsetMechanism,
+    )
+    from sfumato.device.protect import Pipeline, protect
+    from sfumato.dictionary import Dictionary, build_dictionary
+    from sfumato.features import extract, load_image
+    from sfumato.privacy.audit import audit
+
+__version__ = "0.1.0.dev0"
+
+_HOMES = {
+    "sfumato.core.errors": ("SfumatoError",),
+    "sfumato.core.randomness": ("SecureRandom", "SeededRandom"),
+    "sfumato.core.releases": ("Release",),
+    "sfumato.core.types": ("Camera", "Features", "PrivacyEvent"),
+    "sfumato.device.filters": ("ConstantCount", "KeepStrongest"),
+    "sfumato.device.ledger": ("Caps", "Ledger"),
+    "sfumato.device.mechanisms": (
+        "MemoisedSubset",
+        "Naive",
+        "Plain",
+        "Quantize",
+        "RandomizedResponse",
+        "SubsetMechanism",
+    ),
+    "sfumato.device.protect": ("Pipeline", "protect"),
+    "sfumato.dictionary": ("Dictionary", "build_dictionary"),
+    "sfumato.features": ("extract", "load_image"),
+    "sfumato.privacy.audit": ("audit",),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Camera",
+    "Caps",
+    "ConstantCount",
+    "Dictionary",
+    "Features",
+    "KeepStrongest",
+    "Ledger",
+    "MemoisedSubset",
+    "Naive",
+    "Pipeline",
+    "Plain",
+    "PrivacyEvent",
+    "Quantize",
+    "RandomizedResponse",
+    "Release",
+    "SecureRandom",
+    "SeededRandom",
+    "SfumatoError",
+    "SubsetMechanism",
+    "audit",
+    "build_dictionary",
+    "extract",
+    "load_image",
+    "protect",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

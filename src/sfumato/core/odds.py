@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import decimal
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -15,6 +16,11 @@ from functools import lru_cache
 from sfumato.core.errors import InvalidInput
 
 _DIGITS = 80
+
+
+def as_written(value: float) -> Fraction:
+    """The decimal a person wrote: 0.1 is a tenth, not the nearest binary number above it."""
+    return Fraction(repr(float(value)))
 
 
 @lru_cache(maxsize=256)
@@ -27,7 +33,7 @@ def exp_bounds(epsilon: float) -> tuple[Fraction, Fraction]:
     if not math.isfinite(epsilon):
         raise InvalidInput(f"exp_bounds needs a finite exponent, got {epsilon!r}.")
     context = decimal.Context(prec=_DIGITS, rounding=decimal.ROUND_HALF_EVEN)
-    value = context.exp(decimal.Decimal(epsilon))
+    value = context.exp(decimal.Decimal(repr(float(epsilon))))  # as written, see above
     return Fraction(context.next_minus(value)), Fraction(context.next_plus(value))
 
 
@@ -55,26 +61,53 @@ def subset_coin(epsilon: float, num_words: int, subset_size: int) -> Coin:
 
     p = ω·e^ε / (ω·e^ε + |K| − ω)                                        [ldp-feat, eq. 5]
 
-    The coin is rounded down, so Pr(Z|v)/Pr(Z|v') = p/(1−p)·(|K|−ω)/ω ≤ e^ε for v in Z and
-    v' not; the opposite ratio could only break when p is so small that rounding matters.
-    Both are checked here, in integers, and more bits are taken until both hold.
+    Rounded down, the ratio Pr(Z|v) / Pr(Z|v') = p/(1−p)·(|K|−ω)/ω of a v in Z and a v' outside
+    it stays at or below e^ε. The opposite ratio could only break where p is so small that the
+    rounding matters.
+    """
+    if math.isinf(epsilon):
+        return Coin(1 << 64)
+    others = num_words - subset_size
+    low, _ = exp_bounds(epsilon)
+    chance = subset_size * low / (subset_size * low + others)
+    return _round_down(chance, epsilon, lambda heads, tails: (heads * others, tails * subset_size))
+
+
+def response_coin(epsilon: float, num_values: int) -> Coin:
+    """The coin of d-ary randomized response: keep the value, or draw from all d values.
+
+    Keeping with r = p − q = (e^ε − 1)/(e^ε − 1 + d) and drawing uniformly otherwise gives
+    p = e^ε/(d − 1 + e^ε) for the true value and q = p/e^ε for each other one [dcaconv, eq. 1].
     """
     if math.isinf(epsilon):
         return Coin(1 << 64)
     low, _ = exp_bounds(epsilon)
-    others = num_words - subset_size
-    chance = subset_size * low / (subset_size * low + others)
-    bits = 64
-    while bits <= 8192:
-        threshold = (chance.numerator << bits) // chance.denominator
-        miss = (1 << bits) - threshold
-        # ratio ≤ low, written without division: both sides are whole numbers.
-        kept_fits = threshold * others * low.denominator <= low.numerator * miss * subset_size
-        lost_fits = miss * subset_size * low.denominator <= low.numerator * threshold * others
-        if threshold and kept_fits and lost_fits:
-            return Coin(threshold, bits)
-        bits += 64
+    chance = (low - 1) / (low - 1 + num_values)
+    return _round_down(chance, epsilon, lambda heads, tails: (heads * num_values + tails, tails))
+
+
+def _round_down(
+    chance: Fraction, epsilon: float, likelihoods: Callable[[int, int], tuple[int, int]]
+) -> Coin:
+    """The coarsest coin at or below `chance` that keeps both likelihood ratios within e^ε.
+
+    `likelihoods` turns the two sides of the coin into the two likelihoods of one output, up to
+    a common factor. Bits are added until the ratios hold in whole numbers, and until neither
+    side is so rare that rounding would shift it by more than one part in 2^40.
+    """
+    low, _ = exp_bounds(epsilon)
+    for bits in range(64, 8193, 64):
+        heads = (chance.numerator << bits) // chance.denominator
+        tails = (1 << bits) - heads
+        if min(heads, tails).bit_length() <= 40:
+            continue
+        likely, unlikely = likelihoods(heads, tails)
+        if (
+            likely * low.denominator <= low.numerator * unlikely
+            and unlikely * low.denominator <= low.numerator * likely
+        ):
+            return Coin(heads, bits)
     raise InvalidInput(
-        f"epsilon={epsilon!r} with {num_words} words needs more than 8192 random bits per "
-        "descriptor to be exact; use a larger epsilon."
+        f"epsilon={epsilon!r} needs more than 8192 random bits per draw to be exact; "
+        "use a larger epsilon."
     )

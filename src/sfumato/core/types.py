@@ -186,6 +186,42 @@ class Camera:
         object.__setattr__(self, "params", params)
 
 
+@dataclass(frozen=True, eq=False)
+class Pose(Frozen):
+    """Where a camera is: a point x of the world has coordinates R·x + t in the camera.
+
+    rotation     (3, 3) float64, R of cam_from_world
+    translation  (3,)   float64, t of cam_from_world
+    """
+
+    rotation: NDArray[np.float64]
+    translation: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        self._set("rotation", frozen_array("rotation", self.rotation, np.float64))
+        self._set("translation", frozen_array("translation", self.translation, np.float64))
+        check_shape("rotation", self.rotation, (3, 3))
+        check_shape("translation", self.translation, (3,))
+        error = np.abs(self.rotation @ self.rotation.T - np.eye(3)).max()
+        if error > 1e-6 or np.linalg.det(self.rotation) < 0:
+            raise InvalidInput("rotation must be a proper rotation matrix.")
+
+    @property
+    def center(self) -> NDArray[np.float64]:
+        """The position of the camera in the world."""
+        return np.asarray(-self.rotation.T @ self.translation)
+
+    def apply(self, points_in_world: NDArray[Any]) -> NDArray[np.float64]:
+        """(N, 3) points of the world, in the camera."""
+        return np.asarray(points_in_world @ self.rotation.T + self.translation)
+
+    def error_to(self, truth: Pose) -> tuple[float, float]:
+        """Distance of the centers, in the world's unit, and rotation in degrees."""
+        distance = float(np.linalg.norm(self.center - truth.center))
+        cosine = (np.trace(self.rotation @ truth.rotation.T) - 1) / 2
+        return distance, math.degrees(math.acos(min(1.0, max(-1.0, float(cosine)))))
+
+
 @dataclass(frozen=True)
 class PrivacyEvent:
     """What one release spends. The ledger sees this, never data or mechanisms.

@@ -1,0 +1,69 @@
+"""What leaves the device, in bytes and in words a person understands."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from sfumato.core.releases import KeypointRelease, Release, WordRelease
+from sfumato.core.types import PrivacyEvent
+
+
+def explain(
+    release: Release, event: PrivacyEvent, keep_probability: float | None
+) -> dict[str, Any]:
+    """Facts about one release, for people and for machines; never its content."""
+    size = len(release.to_bytes())
+    facts: dict[str, Any] = {"mechanism": event.mechanism, "bytes": size}
+    if isinstance(release, KeypointRelease):
+        facts["keypoints"] = len(release)
+        facts["bytes_per_keypoint"] = round(size / len(release), 2) if len(release) else None
+    if isinstance(release, WordRelease):
+        facts["words_per_keypoint"] = release.subset_size
+        facts["dictionary_words"] = release.num_words
+        facts["dictionary"] = release.dictionary
+        facts["true_word_sent_probability"] = keep_probability
+    if event.epsilon is not None:
+        facts["unit"] = event.unit
+        facts["epsilon_per_unit"] = event.epsilon
+        facts["epsilon_per_picture"] = event.picture_epsilon
+    facts["private"] = event.is_private
+    facts["not_protected"] = list(event.not_protected)
+    return facts
+
+
+def explanation_text(facts: dict[str, Any]) -> dict[str, str]:
+    """The same facts as sentences, keyed by what they answer."""
+    text: dict[str, str] = {}
+    per_keypoint = facts.get("bytes_per_keypoint")
+    text["leaves the device"] = f"{facts['bytes']:,} bytes" + (
+        f" for {facts['keypoints']:,} keypoints, {per_keypoint:g} each" if per_keypoint else ""
+    )
+    if "words_per_keypoint" in facts:
+        many = facts["words_per_keypoint"] != 1
+        text["each keypoint sends"] = (
+            f"its position and {facts['words_per_keypoint']} word{'s' if many else ''} out of "
+            f"{facts['dictionary_words']:,} public ones"
+        )
+        chance = facts["true_word_sent_probability"]
+        if chance is not None:
+            text["the true word is sent"] = f"with probability {chance:.3f}, never marked as such"
+    if "epsilon_per_unit" in facts:
+        text |= _guarantee_text(facts)
+    else:
+        text["guarantee"] = "none"
+    text["not protected"] = ", ".join(facts["not_protected"])
+    return text
+
+
+def _guarantee_text(facts: dict[str, Any]) -> dict[str, str]:
+    epsilon, total = facts["epsilon_per_unit"], facts["epsilon_per_picture"]
+    if math.isinf(epsilon):
+        return {"guarantee": "none: ε is infinite, nothing is hidden"}
+    odds = f"{math.exp(epsilon):,.0f}" if epsilon >= 2 else f"{math.exp(epsilon):.2f}"
+    return {
+        "guarantee": f"ε = {epsilon:g} for {facts['unit']}: whatever it was, any answer is at "
+        f"most {odds} times as likely as for another one",
+        "whole picture": f"ε adds up to {total:g}; only a small number of keypoints keeps a whole "
+        "picture private",
+    }

@@ -1,0 +1,289 @@
+"""What has been spent, on disk, charged before anything leaves.
+
+One SQLite file in WAL mode. Every charge is one transaction that is synced to the disk
+before `charge` returns, so a crash between charge and send may count a release that never
+left, and can never forget one that did. Amounts are kept as whole billionths of ε, rounded
+up: a sum of floats could drift below the truth. Every session's totals are stored beside
+the charges they sum up, with a checksum; a ledger that disagrees with itself is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import secrets
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from sfumato.core.checks import as_number
+from sfumato.core.errors import BudgetSpent, InvalidInput, LedgerError
+from sfumato.core.odds import as_written
+from sfumato.core.types import PrivacyEvent
+
+BILLION = 1_000_000_000
+_LARGEST = (1 << 63) - 1
+_SCHEMA = """
+CREATE TABLE sessions (
+    name TEXT PRIMARY KEY, cap_descriptor INTEGER, cap_picture INTEGER, cap_session INTEGER,
+    pictures INTEGER NOT NULL, units INTEGER NOT NULL, spent INTEGER NOT NULL,
+    unprotected INTEGER NOT NULL, checksum TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE charges (
+    id INTEGER PRIMARY KEY, session TEXT NOT NULL, time REAL NOT NULL, mechanism TEXT NOT NULL,
+    epsilon INTEGER NOT NULL, units INTEGER NOT NULL, unprotected INTEGER NOT NULL
+) STRICT;
+PRAGMA user_version = 1;
+"""
+
+
+@dataclass(frozen=True)
+class Caps:
+    """Limits on ε per descriptor, per picture and per session; None means no limit."""
+
+    descriptor: float | None = None
+    picture: float | None = None
+    session: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("descriptor", "picture", "session"):
+            value = getattr(self, name)
+            if (
+                value is not None
+                and not 0 < as_number(f"the {name} cap", value) < _LARGEST // BILLION
+            ):
+                raise InvalidInput(
+                    f"the {name} cap must be above 0 and finite, got {value!r}; "
+                    "leave it out for no limit."
+                )
+
+    def in_billionths(self) -> tuple[int | None, ...]:
+        """Rounded down: a cap is never exceeded by rounding."""
+        return tuple(
+            None if cap is None else math.floor(as_written(cap) * BILLION)
+            for cap in (self.descriptor, self.picture, self.session)
+        )
+
+
+@dataclass(frozen=True)
+class Spent:
+    """The state of one session."""
+
+    session: str
+    pictures: int
+    units: int
+    epsilon: float
+    unprotected: int  # releases without any guarantee; no ε can count them
+    caps: Caps
+
+    @property
+    def remaining(self) -> float | None:
+        return None if self.caps.session is None else max(self.caps.session - self.epsilon, 0.0)
+
+
+class Ledger:
+    """The account of one session in a ledger file. Safe across threads and processes.
+
+    Caps are written into the file when the session is first opened with them. Later openings
+    may lower them; raising is refused, so that no other program can widen the budget unseen.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        session: str = "default",
+        caps: Caps | None = None,
+        timeout: float = 10.0,
+    ) -> None:
+        if not isinstance(session, str) or not 0 < len(session) <= 200:
+            raise InvalidInput("session must be a name of 1 to 200 characters.")
+        self.path = Path(path)
+        self.session = session
+        self._timeout = timeout
+        self._create()
+        with self._transaction() as database:
+            self._check_all(database)
+            row = self._session_row(database)
+            if row is None:
+                self._write_session(database, (caps or Caps()).in_billionths(), (0, 0, 0, 0))
+            elif caps is not None:
+                self._write_session(database, self._lowered(row[:3], caps), row[3:])
+
+    def charge(self, event: PrivacyEvent) -> None:
+        """Record what a release is about to cost, or refuse. On disk when this returns."""
+        per_unit = 0
+        if event.is_private and event.epsilon is not None:
+            per_unit = math.ceil(as_written(event.epsilon) * BILLION)
+        unprotected = 0 if event.is_private or not event.num_units else 1
+        with self._transaction() as database:
+            row = self._session_row(database)
+            if row is None:
+                raise LedgerError(
+                    f"the session {self.session!r} is gone from the ledger; open it again."
+                )
+            caps, (pictures, units, spent, bare) = row[:3], row[3:]
+            cost = per_unit * event.num_units
+            self._check_caps(caps, per_unit, cost, spent, unprotected, event)
+            database.execute(
+                "INSERT INTO charges (session, time, mechanism, epsilon, units, unprotected) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
+                (
+                    self.session,
+                    time.time(),
+                    event.mechanism,
+                    per_unit,
+                    event.num_units,
+                    unprotected,
+                ),
+            )
+            totals = (pictures + 1, units + event.num_units, spent + cost, bare + unprotected)
+            self._write_session(database, caps, totals)
+
+    def spent(self) -> Spent:
+        """What this session has spent so far."""
+        with self._transaction() as database:
+            self._check_all(database)
+            row = self._session_row(database)
+        if row is None:
+            raise LedgerError(f"the ledger has no session {self.session!r}.")
+        caps = [None if cap is None else cap / BILLION for cap in row[:3]]
+        pictures, units, spent, bare = row[3:]
+        return Spent(self.session, pictures, units, spent / BILLION, bare, Caps(*caps))
+
+    def _check_caps(
+        self,
+        caps: tuple[int | None, ...],
+        per_unit: int,
+        cost: int,
+        spent: int,
+        unprotected: int,
+        event: PrivacyEvent,
+    ) -> None:
+        if unprotected and any(cap is not None for cap in caps):
+            raise BudgetSpent(
+                f"the session {self.session!r} has a cap, and a {event.mechanism} release has no "
+                "guarantee that could be counted against it; nothing was released."
+            )
+        wanted = (per_unit, cost, spent + cost)
+        for name, cap, want in zip(("descriptor", "picture", "session"), caps, wanted, strict=True):
+            if cap is not None and want > cap:
+                already = f" after {spent / BILLION:g} already spent" if name == "session" else ""
+                raise BudgetSpent(
+                    f"the cap per {name} is ε = {cap / BILLION:g}, this release would make it "
+                    f"{want / BILLION:g}{already}; send fewer keypoints, use a smaller epsilon, "
+                    "or stop here. Nothing was released."
+                )
+        if spent + cost > _LARGEST:
+            raise BudgetSpent("the ledger cannot count any further; start a new session.")
+
+    def _lowered(self, stored: tuple[int | None, ...], caps: Caps) -> tuple[int | None, ...]:
+        merged: list[int | None] = []
+        names = ("descriptor", "picture", "session")
+        for name, old, new in zip(names, stored, caps.in_billionths(), strict=True):
+            if old is not None and new is not None and new > old:
+                raise LedgerError(
+                    f"the cap per {name} of session {self.session!r} is ε = {old / BILLION:g}; "
+                    f"it can be lowered but not raised to {new / BILLION:g}; use a new session."
+                )
+            merged.append(old if new is None else new)
+        return tuple(merged)
+
+    def _session_row(self, database: sqlite3.Connection) -> tuple[int, ...] | None:
+        row = database.execute(
+            "SELECT cap_descriptor, cap_picture, cap_session, pictures, units, spent, unprotected, "
+            "checksum FROM sessions WHERE name = ?",
+            (self.session,),
+        ).fetchone()
+        if row is None:
+            return None
+        if row[-1] != _checksum(self.session, row[:-1]):
+            raise LedgerError(f"{self.path} is damaged: a checksum does not match; {_RESTORE}")
+        return tuple(row[:-1])
+
+    def _write_session(
+        self, database: sqlite3.Connection, caps: tuple[int | None, ...], totals: tuple[int, ...]
+    ) -> None:
+        values = (*caps, *totals)
+        database.execute(
+            "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (self.session, *values, _checksum(self.session, values)),
+        )
+
+    def _check_all(self, database: sqlite3.Connection) -> None:
+        """Compare every session's totals with the charges behind them."""
+        problem = database.execute("PRAGMA integrity_check(1)").fetchone()[0]
+        totals = {
+            name: tuple(rest)
+            for name, *rest in database.execute(
+                "SELECT session, count(*), sum(units), sum(epsilon * units), sum(unprotected) "
+                "FROM charges GROUP BY session"
+            )
+        }
+        agree = problem == "ok"
+        for name, *values, checksum in database.execute("SELECT * FROM sessions"):
+            agree &= checksum == _checksum(name, tuple(values))
+            agree &= totals.pop(name, (0, 0, 0, 0)) == tuple(values[3:])
+        if not agree or totals:
+            raise LedgerError(f"{self.path} is damaged: it disagrees with itself; {_RESTORE}")
+
+    def _create(self) -> None:
+        """Make the file whole under another name first: an empty ledger file is never ours."""
+        draft = self.path.with_name(f".tmp-{secrets.token_hex(8)}")
+        try:
+            if self.path.exists():
+                return
+            with closing(sqlite3.connect(draft)) as database:
+                database.execute("PRAGMA journal_mode = WAL")
+                database.executescript(_SCHEMA)
+            with suppress(FileExistsError):  # another process was first; its file is as good
+                os.link(draft, self.path)
+        except (sqlite3.Error, OSError) as error:
+            raise LedgerError(
+                f"the ledger {self.path} cannot be made ({_short(error)}); give a path in a "
+                "folder that exists and can be written. Nothing was released."
+            ) from None
+        finally:
+            with suppress(OSError):
+                for leftover in self.path.parent.glob(f"{draft.name}*"):
+                    leftover.unlink(missing_ok=True)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """One immediate transaction on a fresh connection: nothing is shared across forks."""
+        try:
+            if not self.path.stat().st_size:
+                raise LedgerError(f"{self.path} is damaged: it is empty; {_RESTORE}")
+            uri = f"{self.path.absolute().as_uri()}?mode=rw"
+            with closing(
+                sqlite3.connect(uri, uri=True, timeout=self._timeout, isolation_level=None)
+            ) as database:
+                database.execute("PRAGMA synchronous = FULL")
+                database.execute("BEGIN IMMEDIATE")
+                try:
+                    yield database
+                except BaseException:
+                    database.execute("ROLLBACK")
+                    raise
+                database.execute("COMMIT")
+        except (sqlite3.Error, OSError, OverflowError, UnicodeDecodeError) as error:
+            raise LedgerError(
+                f"the ledger {self.path} cannot be used ({_short(error)}); nothing was released. "
+                "Check that it is a ledger, that it can be written, and that no other program "
+                "holds it."
+            ) from None
+
+
+_RESTORE = "nothing was released. Restore it from a copy, or treat its budget as spent."
+
+
+def _checksum(name: str, values: tuple[int | None, ...]) -> str:
+    return hashlib.sha256(repr((name, tuple(values))).encode()).hexdigest()
+
+
+def _short(error: Exception) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else str(error)

@@ -1,0 +1,52 @@
+"""What every mechanism offers: an event that says what it costs, and a release."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from sfumato.core.errors import InvalidInput
+from sfumato.core.randomness import RandomSource
+from sfumato.core.releases import Release
+from sfumato.core.types import Camera, Features, PrivacyEvent
+
+#: Sent in the clear with every keypoint release, whatever the mechanism.
+NOT_PROTECTED = (
+    "the positions of the keypoints",
+    "their number",
+    "the size of the picture and the camera",
+    "the pose a server computes from them",
+)
+
+
+class Mechanism(Protocol):
+    """Turns the features of one picture into what leaves the device."""
+
+    def event(self, features: Features) -> PrivacyEvent:
+        """What releasing these features will cost. Charged before anything is drawn."""
+        ...
+
+    def release(
+        self, features: Features, *, rng: RandomSource, camera: Camera | None = None
+    ) -> Release:
+        """Draw a release. Drawing twice costs twice."""
+        ...
+
+
+def check_source(rng: Any) -> RandomSource:
+    """Refuse every generator but ours: their state is small, copied by fork, or guessable."""
+    if not isinstance(rng, RandomSource):
+        raise InvalidInput(
+            "rng must be sfumato's SecureRandom (or SeededRandom in experiments), got "
+            f"{type(rng).__name__}; other generators are predictable or shared across forks."
+        )
+    return rng
+
+
+def release_fields(features: Features, camera: Camera | None) -> dict[str, Any]:
+    """The part of a release that all keypoint mechanisms send alike."""
+    return {
+        "keypoints": features.keypoints,
+        "image_size": features.image_size,
+        "extractor": features.extractor,
+        "camera": camera,
+    }

@@ -1,0 +1,144 @@
+"""LDP on a dictionary: the ω-subset mechanism, with exact odds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.checks import check_count, check_epsilon
+from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.odds import Coin, subset_coin
+from sfumato.core.randomness import RandomSource
+from sfumato.core.releases import WordRelease
+from sfumato.core.types import Camera, Features, PrivacyEvent
+from sfumato.device.mechanisms.base import NOT_PROTECTED, check_source, release_fields
+from sfumato.dictionary import Dictionary
+
+
+@dataclass(frozen=True)
+class SubsetMechanism:
+    """Send ω dictionary words per descriptor; the true one is kept with favoured odds.
+
+    keep probability = ω·e^ε / (ω·e^ε + |K| − ω)                         [ldp-feat, eq. 5]
+    Guarantee: ε-LDP per descriptor. N descriptors of one picture compose to N·ε.
+    Positions and N lie outside it. Proof: docs/proof-subset.md.
+    With ε = ∞ the true word is always sent: quantised, not private.
+    """
+
+    epsilon: float
+    subset_size: int  # ω
+    dictionary: Dictionary
+    coin: Coin = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        num_words = self.dictionary.num_words
+        if num_words < 2:
+            raise InvalidInput(
+                f"a dictionary needs at least 2 words to hide one among others, got {num_words}."
+            )
+        epsilon = check_epsilon(self.epsilon, allow_infinite=True)
+        size = check_count(
+            "subset_size",
+            self.subset_size,
+            low=1,
+            high=num_words - 1,
+            why=f"sending all {num_words} words of the dictionary carries no information"
+            if self.subset_size == num_words
+            else f"the dictionary has {num_words} words",
+        )
+        object.__setattr__(self, "epsilon", epsilon)
+        object.__setattr__(self, "subset_size", size)
+        object.__setattr__(self, "coin", subset_coin(epsilon, num_words, size))
+
+    @property
+    def keep_probability(self) -> float:
+        """The chance that the true word is among those sent."""
+        return float(self.coin.probability)
+
+    def event(self, features: Features) -> PrivacyEvent:
+        self._check_features(features)
+        return PrivacyEvent(
+            mechanism="subset" if math.isfinite(self.epsilon) else "quantize",
+            epsilon=self.epsilon,
+            num_units=len(features),
+            unit="one descriptor",
+            not_protected=NOT_PROTECTED,
+        )
+
+    def release(
+        self, features: Features, *, rng: RandomSource, camera: Camera | None = None
+    ) -> WordRelease:
+        source = check_source(rng)
+        return WordRelease(
+            words=self.draw(self.nearest_words(features), source),
+            num_words=self.dictionary.num_words,
+            dictionary=self.dictionary.fingerprint,
+            epsilon=self.epsilon,
+            reproducible=source.reproducible,
+            **release_fields(features, camera),
+        )
+
+    def nearest_words(self, features: Features) -> NDArray[np.uint32]:
+        """The true word of every descriptor. Never leaves the device."""
+        self._check_features(features)
+        return self.dictionary.nearest(features.descriptors)
+
+    def draw(self, true_words: NDArray[np.uint32], source: RandomSource) -> NDArray[np.uint32]:
+        """Answer each true word with a sorted row of ω words: (N,) → (N, ω).
+
+        Every row costs the same draws and the same arithmetic, whatever the coin shows.
+        """
+        size, count = self.subset_size, len(true_words)
+        truth = np.asarray(true_words, dtype=np.uint32)
+        columns = _draw_others(truth, self.dictionary.num_words, size, source)
+        slot = source.below(size, count)
+        keep = source.coin(self.coin, count)
+        for i, column in enumerate(columns):
+            np.copyto(column, truth, where=keep & (slot == i))
+        return _sorted_rows(columns)
+
+    def _check_features(self, features: Features) -> None:
+        if features.extractor != self.dictionary.extractor:
+            raise Mismatch(
+                f"the dictionary holds {self.dictionary.extractor!r} words, the features are "
+                f"{features.extractor!r}; extract with {self.dictionary.extractor!r} or use "
+                "another dictionary."
+            )
+
+
+def _draw_others(
+    truth: NDArray[np.uint32], num_words: int, size: int, source: RandomSource
+) -> list[NDArray[np.uint32]]:
+    """ω distinct words per row, uniform among all but the true one, as ω columns.
+
+    Floyd's sampling: exactly ω draws, none of them repeated, so the work does not depend on
+    what was drawn. Labels 0 … |K|−2 skip over the true word.
+    """
+    columns: list[NDArray[np.uint32]] = []
+    for i in range(size):
+        last = num_words - 1 - size + i
+        column = source.below(last + 1, len(truth))
+        taken = np.zeros(len(truth), dtype=np.bool_)
+        for earlier in columns:
+            taken |= earlier == column
+        column[taken] = last
+        columns.append(column)
+    for column in columns:
+        column += column >= truth
+    return columns
+
+
+def _sorted_rows(columns: list[NDArray[np.uint32]]) -> NDArray[np.uint32]:
+    """Sort each row, so that order says nothing about which word was true."""
+    rows = np.empty((len(columns[0]), len(columns)), dtype=np.uint32)
+    if len(columns) == 2:
+        np.minimum(columns[0], columns[1], out=rows[:, 0])
+        np.maximum(columns[0], columns[1], out=rows[:, 1])
+        return rows
+    for i, column in enumerate(columns):
+        rows[:, i] = column
+    rows.sort(axis=1)
+    return rows

@@ -1,0 +1,76 @@
+"""Picture → Release, on one page."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from sfumato.core.errors import NotPrivate
+from sfumato.core.randomness import RandomSource, SecureRandom
+from sfumato.core.releases import Release
+from sfumato.core.types import Camera, Features
+from sfumato.device.ledger import Ledger
+from sfumato.device.mechanisms.base import Mechanism, check_source
+from sfumato.features import extract
+
+
+class Filter(Protocol):
+    """Features → Features, with randomness for those that need it."""
+
+    def __call__(self, features: Features, *, rng: RandomSource) -> Features: ...
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """What a device does with every picture before anything leaves."""
+
+    mechanism: Mechanism
+    extractor: str = "sift"
+    filters: tuple[Filter, ...] = ()
+    max_keypoints: int | None = None
+
+
+def protect(
+    image: NDArray[Any] | str | os.PathLike[str],
+    pipeline: Pipeline,
+    *,
+    rng: RandomSource | None = None,
+    ledger: Ledger | None = None,
+    camera: Camera | None = None,
+) -> Release:
+    """Extract, filter, charge, release: what a device does with one picture."""
+    source = check_source(SecureRandom() if rng is None else rng)
+    features = select(image, pipeline, rng=source)
+    return send(features, pipeline.mechanism, rng=source, ledger=ledger, camera=camera)
+
+
+def select(
+    image: NDArray[Any] | str | os.PathLike[str], pipeline: Pipeline, *, rng: RandomSource
+) -> Features:
+    """The features of a picture that may be released; they are still on the device."""
+    features = extract(image, pipeline.extractor, max_keypoints=pipeline.max_keypoints)
+    for keep in pipeline.filters:
+        features = keep(features, rng=rng)
+    return features
+
+
+def send(
+    features: Features,
+    mechanism: Mechanism,
+    *,
+    rng: RandomSource,
+    ledger: Ledger | None = None,
+    camera: Camera | None = None,
+) -> Release:
+    """Charge, then release. Nothing is drawn before the ledger agreed."""
+    if ledger is not None:
+        if rng.reproducible:
+            raise NotPrivate(
+                "a release that is charged to a ledger is a real one and must not be made with a "
+                "seeded generator; leave rng out, or leave the ledger out in an experiment."
+            )
+        ledger.charge(mechanism.event(features))
+    return mechanism.release(features, rng=rng, camera=camera)

@@ -1,0 +1,1 @@
+"""Examines the parties: the exact law of each mechanism, the audit, the planner."""

@@ -1,0 +1,1 @@
+"""Distances and matchers: vocabulary, nearest, subspace."""

@@ -1,0 +1,1 @@
+"""Where no user's picture ever comes: maps, retrieval, pose, and `localize` on one page."""

@@ -1,0 +1,201 @@
+"""The map a server localizes in: points, images, and the features that saw them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.checks import check_finite, check_shape
+from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch
+from sfumato.core.storage import load_array, load_manifest, save_arrays
+from sfumato.core.types import Camera, Pose, check_extractor_name
+from sfumato.dictionary import Dictionary
+from sfumato.matching.vocabulary import InvertedIndex
+
+KIND = "map"
+FORMAT = 1
+_ARRAYS = {
+    "points": ((None, 3), "f"),
+    "rotations": ((None, 3, 3), "f"),
+    "translations": ((None, 3), "f"),
+    "camera_of_image": ((None,), "i"),
+    "feature_start": ((None,), "i"),
+    "keypoints": ((None, 2), "f"),
+    "descriptors": ((None, None), "fu"),
+    "point_of_feature": ((None,), "i"),
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Map:
+    """Points of the world and the map-maker's own images of them. Arrays may be mapped files.
+
+    points            (P, 3) float64, in the world's unit
+    rotations         (I, 3, 3) float64 and translations (I, 3): cam_from_world of each image
+    camera_of_image   (I,) index into `cameras`
+    feature_start     (I + 1,) features of image i are rows start[i] … start[i+1]
+    keypoints         (F, 2) float32, pixel centres at whole numbers
+    descriptors       (F, D) of `extractor`
+    point_of_feature  (F,) the point a feature saw, or −1
+    """
+
+    points: NDArray[np.float64]
+    rotations: NDArray[np.float64]
+    translations: NDArray[np.float64]
+    camera_of_image: NDArray[np.int32]
+    feature_start: NDArray[np.int64]
+    keypoints: NDArray[np.float32]
+    descriptors: NDArray[Any]
+    point_of_feature: NDArray[np.int32]
+    image_names: tuple[str, ...]
+    cameras: tuple[Camera, ...]
+    extractor: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    _indices: dict[str, InvertedIndex] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_extractor_name(self.extractor)
+        for name, (shape, kinds) in _ARRAYS.items():
+            array = np.asarray(getattr(self, name))
+            check_shape(name, array, shape)
+            if array.dtype.kind not in kinds:
+                raise InvalidInput(f"{name} of a map cannot be {array.dtype}.")
+        images, features = len(self.image_names), len(self.keypoints)
+        lengths = {
+            "rotations": images,
+            "translations": images,
+            "camera_of_image": images,
+            "feature_start": images + 1,
+            "descriptors": features,
+            "point_of_feature": features,
+        }
+        for name, length in lengths.items():
+            if len(getattr(self, name)) != length:
+                raise InvalidInput(f"{name} of a map must have {length} rows.")
+        for name in ("points", "rotations", "translations"):
+            check_finite(name, getattr(self, name))
+        start = self.feature_start
+        if start[0] != 0 or start[-1] != features or (np.diff(start) < 0).any():
+            raise InvalidInput("feature_start of a map must rise from 0 to the number of features.")
+        _check_range("point_of_feature", self.point_of_feature, -1, len(self.points))
+        _check_range("camera_of_image", self.camera_of_image, 0, len(self.cameras))
+
+    @property
+    def num_images(self) -> int:
+        return len(self.image_names)
+
+    @property
+    def num_observations(self) -> int:
+        """Features that saw a point."""
+        return int(np.count_nonzero(self.point_of_feature >= 0))
+
+    def __repr__(self) -> str:
+        return (
+            f"Map({self.num_images} images, {len(self.points)} points, "
+            f"{self.num_observations} observations, {self.extractor})"
+        )
+
+    def camera(self, image: int) -> Camera:
+        return self.cameras[int(self.camera_of_image[image])]
+
+    def pose(self, image: int) -> Pose:
+        return Pose(self.rotations[image], self.translations[image])
+
+    def features_of(self, image: int) -> slice:
+        """The rows of an image's features."""
+        return slice(int(self.feature_start[image]), int(self.feature_start[image + 1]))
+
+    def image_of(self, rows: NDArray[Any]) -> NDArray[np.int64]:
+        """The image of each feature row."""
+        return np.searchsorted(self.feature_start, rows, side="right") - 1
+
+    def observations(self) -> NDArray[np.int64]:
+        """Rows of the features that saw a point."""
+        return np.flatnonzero(np.asarray(self.point_of_feature) >= 0)
+
+    def word_index(self, dictionary: Dictionary) -> InvertedIndex:
+        """Which observations are filed under each word; made once per dictionary and kept."""
+        if dictionary.extractor != self.extractor:
+            raise Mismatch(
+                f"the map holds {self.extractor!r} features, the dictionary "
+                f"{dictionary.extractor!r} words; use a dictionary of the map's extractor."
+            )
+        index = self._indices.get(dictionary.fingerprint)
+        if index is None:
+            rows = self.observations()
+            words = dictionary.nearest(np.asarray(self.descriptors[rows]))
+            index = InvertedIndex.build(words, rows, dictionary.num_words)
+            self._indices[dictionary.fingerprint] = index
+        return index
+
+    def without_image(self, image: int) -> Map:
+        """The map as if this image had never been taken: its features see nothing.
+
+        Points that only one other image saw stay; they are few and change no comparison.
+        """
+        seen = np.array(self.point_of_feature)
+        seen[self.features_of(image)] = -1
+        return Map(**{**self._fields(), "point_of_feature": seen})
+
+    def save(self, path: str | os.PathLike[str], *, replace: bool = False) -> None:
+        """Store the map as a directory of memory-mappable arrays, whole or not at all."""
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        manifest = {
+            "kind": KIND,
+            "format": FORMAT,
+            "extractor": self.extractor,
+            "image_names": list(self.image_names),
+            "cameras": [
+                [camera.model, camera.width, camera.height, list(camera.params)]
+                for camera in self.cameras
+            ],
+            "facts": dict(self.facts),
+        }
+        for fingerprint, index in self._indices.items():
+            arrays |= {f"words-{fingerprint}-{key}": value for key, value in index.arrays().items()}
+        save_arrays(Path(path), arrays, manifest, replace=replace)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Map:
+        """Open a stored map; arrays are memory-mapped after their checksums were compared."""
+        folder = Path(path)
+        manifest = load_manifest(folder, kind=KIND)
+        if manifest.get("format") != FORMAT:
+            raise InvalidInput(
+                f"{folder} has map format {manifest.get('format')!r}, this sfumato reads {FORMAT}; "
+                "update the older side."
+            )
+        arrays: dict[str, Any] = {name: load_array(folder, name, manifest) for name in _ARRAYS}
+        try:
+            world = Map(
+                **arrays,
+                image_names=tuple(manifest["image_names"]),
+                cameras=tuple(Camera(m, w, h, tuple(p)) for m, w, h, p in manifest["cameras"]),
+                extractor=manifest["extractor"],
+                facts=manifest["facts"],
+            )
+        except (InvalidInput, KeyError, TypeError, ValueError) as error:
+            raise DamagedFile(f"{folder} is not a whole map: {error}") from None
+        for name in manifest["files"]:
+            if name.startswith("words-") and name.endswith("-starts.npy"):
+                fingerprint = name.split("-")[1]
+                world._indices[fingerprint] = InvertedIndex(
+                    starts=load_array(folder, f"words-{fingerprint}-starts", manifest),
+                    rows=load_array(folder, f"words-{fingerprint}-rows", manifest),
+                )
+        return world
+
+    def _fields(self) -> dict[str, Any]:
+        names = (*_ARRAYS, "image_names", "cameras", "extractor", "facts")
+        return {name: getattr(self, name) for name in names}
+
+
+def _check_range(name: str, values: NDArray[Any], low: int, high: int) -> None:
+    if len(values) and not (values.min() >= low and values.max() < high):
+        raise InvalidInput(f"{name} of a map must lie between {low} and {high - 1}.")

@@ -6,6 +6,7 @@ import sys
 
 import typer
 
+from sfumato.cli import audit, dictionary, extract, protect
 from sfumato.core.errors import SfumatoError
 
 app = typer.Typer(
@@ -22,11 +23,17 @@ def root() -> None:
     """Privacy toolkit for image features: protect, work with, attack and measure."""
 
 
+app.command("extract")(extract.run)
+app.add_typer(dictionary.app, name="dictionary")
+app.command("protect")(protect.run)
+app.command("audit")(audit.run)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; bad input ends with exit code 2 and one sentence."""
     words = sys.argv[1:] if arguments is None else arguments
     try:
-        code = app(args=words or ["--help"], standalone_mode=False)
+        code = app(args=words or ["--help"], prog_name="sfumato", standalone_mode=False)
     except (typer.Abort, KeyboardInterrupt):
         sys.stderr.write("sfumato: stopped\n")
         raise SystemExit(130) from None

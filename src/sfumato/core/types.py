@@ -223,6 +223,27 @@ class Pose(Frozen):
 
 
 @dataclass(frozen=True)
+class Localization:
+    """A pose, or the reason why there is none.
+
+    num_inliers    keypoints that agree with the pose, each counted once
+    num_matches    candidate matches they were found among
+    log10_chance   log10 of the expected number of poses at least this good by pure chance; a
+                   pose is given only where this is far below 0
+    """
+
+    pose: Pose | None
+    num_inliers: int
+    num_matches: int
+    log10_chance: float
+    reason: str | None = None
+
+    @property
+    def localized(self) -> bool:
+        return self.pose is not None
+
+
+@dataclass(frozen=True)
 class PrivacyEvent:
     """What one release spends. The ledger sees this, never data or mechanisms.
 

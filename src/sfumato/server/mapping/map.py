@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.checks import check_finite, check_shape
 from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch
+from sfumato.core.releases import WordRelease
 from sfumato.core.storage import load_array, load_manifest, save_arrays
 from sfumato.core.types import Camera, Pose, check_extractor_name
 from sfumato.dictionary import Dictionary
@@ -133,6 +135,41 @@ class Map:
             index = InvertedIndex.build(words, rows, dictionary.num_words)
             self._indices[dictionary.fingerprint] = index
         return index
+
+    def word_index_of(self, release: WordRelease, dictionary: Dictionary | None) -> InvertedIndex:
+        """The index for a release's own dictionary, which must be known or given."""
+        if dictionary is not None and dictionary.fingerprint != release.dictionary:
+            raise Mismatch(
+                f"the release uses dictionary {release.dictionary[:12]}…, this one is "
+                f"{dictionary.fingerprint[:12]}…; both sides must use the same words."
+            )
+        if dictionary is not None:
+            return self.word_index(dictionary)
+        if release.dictionary not in self._indices:
+            raise Mismatch(
+                f"the map is not filed under dictionary {release.dictionary[:12]}…; give that "
+                "dictionary, or protect with one of the map's."
+            )
+        return self._indices[release.dictionary]
+
+    def observations_per_image(self) -> NDArray[np.int64]:
+        """How many points each image saw."""
+        seen = np.concatenate([[0], np.cumsum(np.asarray(self.point_of_feature) >= 0)])
+        return np.asarray(np.diff(seen[self.feature_start]), dtype=np.int64)
+
+    def covisible(self, image: int, count: int) -> NDArray[np.int64]:
+        """The image itself and those that saw most of its points, `count` in all."""
+        seen = np.asarray(self.point_of_feature[self.features_of(image)])
+        _, rows = self._rows_of_points.lookup(seen[seen >= 0][:, None])
+        shared = np.bincount(self.image_of(rows), minlength=self.num_images)
+        shared[image] = len(rows) + 1
+        ranked = np.argsort(-shared, kind="stable")[:count]
+        return ranked[shared[ranked] > 0]
+
+    @cached_property
+    def _rows_of_points(self) -> InvertedIndex:
+        rows = self.observations()
+        return InvertedIndex.build(np.asarray(self.point_of_feature)[rows], rows, len(self.points))
 
     def without_image(self, image: int) -> Map:
         """The map as if this image had never been taken: its features see nothing.

@@ -1,0 +1,105 @@
+"""`sfumato audit`: does a mechanism keep the ε it claims?"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from sfumato.cli.output import JsonFlag, emit_json, progress_bar
+from sfumato.core.errors import InvalidInput
+from sfumato.privacy.audit import AuditReport, audit
+from sfumato.privacy.subjects import ResponseSubject, Subject, SubsetSubject
+
+
+def run(
+    epsilon: Annotated[float, typer.Option(help="The ε that is claimed, per unit.")] = 1.0,
+    words: Annotated[
+        int, typer.Option(help="|K|, words of the dictionary (values, for randomized response).")
+    ] = 8,
+    subset_size: Annotated[int, typer.Option(help="ω, words sent per descriptor.")] = 2,
+    mechanism: Annotated[
+        str,
+        typer.Option(
+            help="subset, randomized-response, or package.module:name of your own Subject "
+            "(a class or function without arguments, see docs/audit.md)."
+        ),
+    ] = "subset",
+    draws: Annotated[
+        int | None, typer.Option(help="Draws per input; as many as the claim needs by default.")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Measure the ε of a mechanism and compare it with its claim.
+
+    Exit code 0: consistent. 1: broken. 2: bad input.
+
+    Example: sfumato audit --epsilon 1 --words 8 --subset-size 2
+    """
+    subject = _subject(mechanism, epsilon, words, subset_size)
+    with progress_bar(quiet=as_json) as progress:
+        report = audit(subject, draws=draws, progress=progress)
+    if as_json:
+        emit_json(_as_dict(report))
+    else:
+        _print(report)
+    if report.verdict != "consistent":
+        raise typer.Exit(1)
+
+
+def _subject(mechanism: str, epsilon: float, words: int, subset_size: int) -> Subject:
+    if mechanism == "subset":
+        return SubsetSubject(epsilon, words, subset_size)
+    if mechanism == "randomized-response":
+        return ResponseSubject(epsilon, words)
+    module_name, _, name = mechanism.partition(":")
+    if not name:
+        raise InvalidInput(
+            "mechanism must be subset, randomized-response or package.module:name, got "
+            f"{mechanism!r}."
+        )
+    try:
+        made = getattr(importlib.import_module(module_name), name)()
+    except (ImportError, AttributeError, TypeError) as error:
+        raise InvalidInput(f"mechanism {mechanism!r} cannot be made: {error}.") from None
+    if not isinstance(made, Subject):
+        raise InvalidInput(
+            f"{mechanism!r} gives a {type(made).__name__}; it must give a subclass of "
+            "sfumato.privacy.subjects.Subject."
+        )
+    return made
+
+
+def _as_dict(report: AuditReport) -> dict[str, object]:
+    return {
+        "mechanism": report.mechanism,
+        "unit": report.unit,
+        "not_protected": list(report.not_protected),
+        "epsilon_claimed": report.epsilon_claimed,
+        "epsilon_measured": list(report.epsilon_measured),
+        "draws_per_input": report.draws_per_input,
+        "checks": {
+            check.name: {"passed": check.passed, "detail": check.detail} for check in report.checks
+        },
+        "verdict": report.verdict,
+    }
+
+
+def _print(report: AuditReport) -> None:
+    console = Console(highlight=False)
+    low, high = report.epsilon_measured
+    console.print(
+        f"[bold]{report.mechanism}[/bold]: ε = {report.epsilon_claimed:g} claimed for "
+        f"{report.unit}, {low:.4g} to {high:.4g} measured"
+    )
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for check in report.checks:
+        mark = "[green]ok[/green]" if check.passed else "[red]fails[/red]"
+        table.add_row(mark, check.name, check.detail)
+    console.print(table)
+    colour = "green" if report.verdict == "consistent" else "red"
+    console.print(f"verdict: [{colour}]{report.verdict}[/{colour}]")
+    console.print(f"[dim]not protected: {', '.join(report.not_protected)}[/dim]")

@@ -1,0 +1,124 @@
+"""`sfumato protect`: one photograph becomes one release, and the cost is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sfumato.cli.output import JsonFlag, emit_facts, emit_json
+from sfumato.core.errors import InvalidInput
+from sfumato.core.randomness import SecureRandom
+from sfumato.core.storage import write_file
+from sfumato.core.types import Camera
+from sfumato.device.explain import explain, explanation_text
+from sfumato.device.filters import ConstantCount, KeepStrongest
+from sfumato.device.ledger import Caps, Ledger
+from sfumato.device.mechanisms import SubsetMechanism
+from sfumato.device.protect import Filter, Pipeline, select, send
+from sfumato.dictionary import Dictionary
+
+_SHORT = ("leaves the device", "guarantee", "whole picture", "not protected")
+
+
+def run(
+    photo: Annotated[Path, typer.Argument(help="The photograph. It stays on this machine.")],
+    epsilon: Annotated[
+        float, typer.Option(help="ε per descriptor; inf sends the nearest word unprotected.")
+    ],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Where the release is written (.sfr).")
+    ] = None,
+    subset_size: Annotated[int, typer.Option(help="ω, words sent per descriptor.")] = 2,
+    dictionary: Annotated[str, typer.Option(help="A dictionary's folder or name.")] = "bsds-16k",
+    keep: Annotated[int | None, typer.Option(help="Send only the N strongest keypoints.")] = None,
+    constant_count: Annotated[
+        int | None, typer.Option(help="Send exactly N keypoints, with decoys where too few.")
+    ] = None,
+    camera: Annotated[
+        str | None, typer.Option(help="Intrinsics to send along: MODEL,param,param,…")
+    ] = None,
+    ledger: Annotated[
+        Path | None, typer.Option(help="Charge this ledger first; made if it does not exist.")
+    ] = None,
+    session: Annotated[str, typer.Option(help="The ledger's session to charge.")] = "default",
+    cap: Annotated[
+        float | None, typer.Option(help="ε the session may spend; can be lowered later.")
+    ] = None,
+    explain_only: Annotated[
+        bool, typer.Option("--explain", help="Say what leaves the device, in words.")
+    ] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Replace every descriptor of a photograph by random public words, with a proven ε.
+
+    Without -o nothing is kept and nothing is charged: use --explain to see what would leave.
+
+    Example: sfumato protect photo.jpg --epsilon 10 --subset-size 2 -o out.sfr --explain
+    """
+    if output is None and not explain_only:
+        raise InvalidInput("give -o FILE to write a release, or --explain to see what would leave.")
+    if output is not None and output.exists():
+        raise InvalidInput(
+            f"{output} exists already; send it again as it is, which costs nothing more, or "
+            "remove it to draw (and pay) anew."
+        )
+    if cap is not None and ledger is None:
+        raise InvalidInput("--cap needs --ledger FILE, where the spending is kept.")
+    words = Dictionary.load(dictionary)
+    mechanism = SubsetMechanism(epsilon, subset_size, words)
+    filters: list[Filter] = [] if keep is None else [KeepStrongest(keep)]
+    if constant_count is not None:
+        filters.append(ConstantCount(constant_count, words))
+    account = None
+    if ledger is not None and output is not None:
+        account = Ledger(ledger, session=session, caps=None if cap is None else Caps(session=cap))
+    rng = SecureRandom()
+    pipeline = Pipeline(mechanism, extractor=words.extractor, filters=tuple(filters))
+    features = select(photo, pipeline, rng=rng)
+    event = mechanism.event(features)
+    intrinsics = None if camera is None else _camera(camera, features.image_size)
+    release = send(features, mechanism, rng=rng, ledger=account, camera=intrinsics)
+    if output is not None:
+        write_file(output, release.to_bytes())
+    facts = explain(release, event, mechanism.keep_probability)
+    if account is not None:
+        state = account.spent()
+        facts["ledger"] = {
+            "session": state.session,
+            "pictures": state.pictures,
+            "epsilon_spent": state.epsilon,
+            "epsilon_remaining": state.remaining,
+        }
+    _tell(facts, output, explain_only, as_json)
+
+
+def _camera(text: str, image_size: tuple[int, int]) -> Camera:
+    model, *numbers = text.split(",")
+    try:
+        params = tuple(float(number) for number in numbers)
+    except ValueError:
+        raise InvalidInput(
+            f"camera must be MODEL,param,param,… with numbers, got {text!r}."
+        ) from None
+    return Camera(model, *image_size, params)
+
+
+def _tell(facts: dict[str, Any], output: Path | None, explained: bool, as_json: bool) -> None:
+    if as_json:
+        emit_json({**facts, "output": None if output is None else str(output)})
+        return
+    text = explanation_text(facts)
+    if not explained:
+        text = {key: value for key, value in text.items() if key in _SHORT}
+    if "ledger" in facts:
+        state = facts["ledger"]
+        rest = state["epsilon_remaining"]
+        text["ledger"] = (
+            f"session {state['session']!r} has spent ε = {state['epsilon_spent']:g} "
+            f"on {state['pictures']} pictures" + ("" if rest is None else f"; {rest:g} left")
+        )
+    elif output is not None:
+        text["ledger"] = "none: this release was not counted; use --ledger to keep an account"
+    emit_facts(f"wrote {output}" if output else "nothing was written", text)

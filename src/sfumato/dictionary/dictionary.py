@@ -1,0 +1,231 @@
+"""The public words that descriptors are replaced by, and the map from one to the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.checks import check_count, check_finite
+from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch
+from sfumato.core.storage import check_file, load_array, load_manifest, save_arrays
+from sfumato.core.types import check_extractor_name
+from sfumato.dictionary.bundled import resolve
+from sfumato.dictionary.index import WordIndex, make_index, read_index
+from sfumato.dictionary.words import check_metric, check_provenance, check_words, fingerprint_of
+
+KIND = "dictionary"
+FORMAT = 1
+INDEX_FILE = "index.faiss"
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Dictionary:
+    """Public words of one extractor; `nearest` maps every descriptor to one of them.
+
+    words        (|K|, D) uint8 or float32, read-only, possibly memory-mapped; words of a
+                 binary extractor are packed 8 bits to a byte
+    metric       "l2", or "hamming" for packed bits
+    fingerprint  SHA-256 of dtype, shape, extractor and word bytes: of the content only, so
+                 a copy, another index or another manifest has the same fingerprint
+
+    Any fixed map from descriptors to words keeps the guarantee of a mechanism that follows
+    it, so an approximate index costs utility and never privacy. Make one with `from_words`,
+    `load` or `build_dictionary`.
+    """
+
+    words: NDArray[Any]
+    extractor: str
+    metric: str
+    fingerprint: str
+    _facts: Mapping[str, Any]
+    _open_index: Callable[[], WordIndex]
+    _index: list[WordIndex] = field(default_factory=list)
+
+    @staticmethod
+    def from_words(
+        words: Any,
+        *,
+        extractor: str,
+        provenance: str = "given words",
+        metric: str | None = None,
+        index: str = "exact",
+        built_from_map: bool = False,
+        facts: Mapping[str, Any] | None = None,
+    ) -> Dictionary:
+        """Make a dictionary of these words; `facts` are further entries of its manifest.
+
+        `metric` follows from the extractor where sfumato knows it. `index` is "exact",
+        "graph" (approximate, for many words) or "auto".
+        """
+        name = check_extractor_name(extractor)
+        kept = check_words(words)
+        kind = check_metric(metric, name, kept)
+        made = make_index(kept, metric=kind, kind=index)
+        content: dict[str, Any] = {
+            **(facts or {}),
+            "provenance": check_provenance(provenance),
+            "built_from_map": bool(built_from_map),
+            "duplicate_words": len(kept) - len({row.tobytes() for row in kept}),
+        }
+        # An index that was measured while building keeps its figures; another has none yet.
+        content.setdefault("index", {"kind": made.kind})
+        return Dictionary(
+            words=kept,
+            extractor=name,
+            metric=kind,
+            fingerprint=fingerprint_of(kept, name),
+            _facts=content,
+            _open_index=lambda: made,
+        )
+
+    @staticmethod
+    def load(path: str | Path) -> Dictionary:
+        """Open a stored dictionary, or a bundled one by its name; words are memory-mapped.
+
+        Every file is compared with its checksum first: damage raises DamagedFile.
+        """
+        folder = resolve(path)
+        manifest = load_manifest(folder, kind=KIND)
+        if manifest.get("format") != FORMAT:
+            raise InvalidInput(
+                f"{folder} has dictionary format {manifest.get('format')!r}, this sfumato reads "
+                f"{FORMAT}; update the older side."
+            )
+        words = load_array(folder, "words", manifest)
+        extractor, metric = str(manifest.get("extractor")), str(manifest.get("metric"))
+        if fingerprint_of(words, extractor) != manifest.get("fingerprint"):
+            raise DamagedFile(
+                f"{folder} is damaged: its words do not have the fingerprint of its manifest; "
+                "restore it."
+            )
+        opener: Callable[[], WordIndex]
+        if INDEX_FILE in manifest["files"]:
+            file = check_file(folder, INDEX_FILE, manifest)
+
+            def opener() -> WordIndex:
+                return read_index(file, words, metric=metric)
+        else:
+
+            def opener() -> WordIndex:
+                return make_index(words, metric=metric, kind="exact")
+
+        own = ("kind", "format", "checksum", "files", *_identity(words, extractor, metric, ""))
+        return Dictionary(
+            words=words,
+            extractor=extractor,
+            metric=metric,
+            fingerprint=manifest["fingerprint"],
+            _facts={key: value for key, value in manifest.items() if key not in own},
+            _open_index=opener,
+        )
+
+    def save(self, path: str | Path, *, replace: bool = False) -> None:
+        """Store the dictionary as a directory; it appears whole or not at all."""
+        data = self.index.to_bytes()
+        save_arrays(
+            Path(path),
+            {"words": self.words},
+            {"kind": KIND, "format": FORMAT, **self.manifest},
+            files=None if data is None else {INDEX_FILE: data},
+            replace=replace,
+        )
+
+    @property
+    def num_words(self) -> int:
+        return int(self.words.shape[0])
+
+    @property
+    def dimension(self) -> int:
+        """Columns of a word: values, or bytes of packed bits for a binary extractor."""
+        return int(self.words.shape[1])
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What travels with the words: where they come from and how they were made."""
+        own = _identity(self.words, self.extractor, self.metric, self.fingerprint)
+        return {**deepcopy(dict(self._facts)), **own}
+
+    @property
+    def index(self) -> WordIndex:
+        """How nearest words are found; opened when first needed."""
+        if not self._index:
+            self._index.append(self._open_index())
+        return self._index[0]
+
+    def with_facts(self, **facts: Any) -> Dictionary:
+        """The same words and index, with further entries in the manifest."""
+        return replace(self, _facts={**self._facts, **facts})
+
+    def nearest(self, descriptors: Any) -> NDArray[np.uint32]:
+        """The index of the nearest word of each of (N, D) descriptors, shape (N,).
+
+        Deterministic for a given index. Of equally near words an exact index takes the first.
+        """
+        return self.index.nearest(self.check_descriptors(descriptors))
+
+    def check_descriptors(self, descriptors: Any) -> NDArray[Any]:
+        """Return descriptors as an (N, D) array these words can be compared with."""
+        array = np.asarray(descriptors)
+        if array.ndim != 2 or array.shape[1] != self.dimension:
+            raise Mismatch(
+                f"descriptors must have shape (any, {self.dimension}) for this dictionary of "
+                f"{self.extractor}, got {array.shape}; use the extractor {self.extractor}."
+            )
+        wanted = self.words.dtype
+        if array.dtype.kind != wanted.kind or (wanted == np.uint8 and array.dtype != np.uint8):
+            raise Mismatch(
+                f"descriptors must be {wanted} as the words of this dictionary are, got "
+                f"{array.dtype}; use the extractor {self.extractor}, its values have that scale."
+            )
+        array = np.ascontiguousarray(array, dtype=wanted)
+        check_finite("descriptors", array)
+        return array
+
+    def sub_databases(self, count: int = 16) -> list[NDArray[Any]]:
+        """Split the words in `count` equal, disjoint parts; part i holds words i, i+count, …
+
+        The sub-databases of `affine`. They are views: nothing is copied.
+        """
+        count = check_count("count", count, low=1, high=self.num_words)
+        if self.num_words % count:
+            raise InvalidInput(
+                f"{self.num_words} words cannot be split in {count} equal parts; choose a count "
+                "that divides the number of words."
+            )
+        return [self.words[part::count] for part in range(count)]
+
+    def __len__(self) -> int:
+        return self.num_words
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Dictionary):
+            return NotImplemented
+        return self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __repr__(self) -> str:
+        return (
+            f"Dictionary({self.num_words} × {self.dimension} {self.words.dtype}, "
+            f"{self.extractor}, {self.fingerprint[:12]}…)"
+        )
+
+
+def _identity(
+    words: NDArray[Any], extractor: str, metric: str, fingerprint: str
+) -> dict[str, str | int]:
+    return {
+        "extractor": extractor,
+        "metric": metric,
+        "num_words": int(words.shape[0]),
+        "dimension": int(words.shape[1]),
+        "dtype": str(words.dtype),
+        "fingerprint": fingerprint,
+    }

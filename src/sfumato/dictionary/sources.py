@@ -1,0 +1,163 @@
+"""What a dictionary is built from: a folder of pictures, a features file, or an array."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.checks import check_finite, check_shape
+from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.progress import Progress
+from sfumato.core.types import check_extractor_name
+
+_FEATURE_SUFFIXES = (".h5", ".hdf5")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Descriptors of one extractor, opened and checked, not yet read.
+
+    name        where they come from, in words fit for a manifest: never a path
+    array       (N, D) descriptors when they were given as such; else `pictures` yields them
+    unreadable  (name, reason) of pictures left out, filled while they are read
+    """
+
+    name: str
+    extractor: str
+    metric: str
+    row_bytes: int
+    dimension: int
+    path: Path | None = None
+    names: tuple[str, ...] = ()
+    max_keypoints: int | None = None
+    strict: bool = False
+    array: NDArray[Any] | None = None
+    image_ids: NDArray[np.int32] | None = None
+    unreadable: list[tuple[str, str]] = field(default_factory=list)
+
+    def pictures(self, progress: Progress) -> Iterator[NDArray[Any]]:
+        """The descriptors of each readable picture, in order of name."""
+        if self.path is None:
+            return
+        if self.path.is_dir():
+            from sfumato.features import iter_folder_features
+
+            for _, features in iter_folder_features(
+                self.path,
+                extractor=self.extractor,
+                max_keypoints=self.max_keypoints,
+                strict=self.strict,
+                unreadable=self.unreadable,
+                progress=progress,
+                names=self.names,
+            ):
+                yield features.descriptors
+            if len(self.unreadable) == len(self.names):
+                raise InvalidInput(
+                    f"none of the {len(self.names)} pictures in {self.path} can be read."
+                )
+            return
+        from sfumato.features import read_features
+
+        for done, name in enumerate(self.names):
+            features = read_features(self.path, name, extractor=self.extractor)
+            strongest = np.argsort(-features.scores, kind="stable")[: self.max_keypoints]
+            yield features.descriptors[np.sort(strongest)]
+            progress("reading", done + 1, len(self.names))
+
+    def identity(self) -> str:
+        """A digest that changes when the source does: names and sizes, or the values."""
+        digest = hashlib.sha256(f"{self.extractor}|{self.max_keypoints}|".encode())
+        if self.array is not None:
+            digest.update(f"{self.array.dtype}{self.array.shape}".encode())
+            digest.update(np.ascontiguousarray(self.array).data)
+            if self.image_ids is not None:
+                digest.update(self.image_ids.data)
+        elif self.path is not None:
+            is_folder = self.path.is_dir()
+            for name in self.names:
+                size = (self.path / name).stat().st_size if is_folder else 0
+                digest.update(f"{name}|{size}|".encode("utf-8", "surrogateescape"))
+            if not is_folder:
+                digest.update(str(self.path.stat().st_size).encode())
+        return digest.hexdigest()
+
+
+def open_source(
+    source: Any, extractor: str, *, max_keypoints: int | None, image_ids: Any, strict: bool
+) -> Source:
+    """Check a source before any long work begins."""
+    if not isinstance(source, str | Path):
+        if max_keypoints is not None:
+            raise InvalidInput("max_keypoints needs pictures; an array of descriptors has none.")
+        return _open_array(source, extractor, image_ids)
+    if image_ids is not None:
+        raise InvalidInput("image_ids go with an array of descriptors; pictures have their own.")
+    from sfumato.features import list_feature_names, list_images
+    from sfumato.features.extractors import check_request
+
+    spec = check_request(extractor, max_keypoints=max_keypoints)
+    path = Path(source)
+    if path.suffix.lower() in _FEATURE_SUFFIXES and not path.is_dir():
+        names = list_feature_names(path)
+        if not names:
+            raise InvalidInput(f"{path} holds no pictures; extract some first.")
+        name = path.stem
+    else:
+        names = list_images(path)
+        name = path.resolve().name or "pictures"
+    name = "".join(letter if letter.isprintable() else "?" for letter in name)[:200]
+    return Source(
+        name=name,
+        extractor=extractor,
+        metric="hamming" if spec.binary else "l2",
+        row_bytes=spec.dimension * np.dtype(spec.dtype).itemsize,
+        dimension=spec.dimension * (8 if spec.binary else 1),
+        path=path,
+        names=names,
+        max_keypoints=max_keypoints,
+        strict=strict,
+    )
+
+
+def _open_array(values: Any, extractor: str, image_ids: Any) -> Source:
+    from sfumato.features import EXTRACTORS
+
+    array = np.asarray(values)
+    check_shape("descriptors", array, (None, None))
+    if array.dtype != np.uint8 and array.dtype.kind != "f":
+        raise InvalidInput(
+            f"descriptors must be uint8 or floating point, got {array.dtype}; convert them first."
+        )
+    array = array if array.dtype == np.uint8 else np.asarray(array, dtype=np.float32)
+    check_finite("descriptors", array)
+    spec = EXTRACTORS.get(check_extractor_name(extractor))
+    if spec is not None and (array.shape[1], str(array.dtype)) != (spec.dimension, spec.dtype):
+        raise Mismatch(
+            f"{extractor} gives {spec.dimension} columns of {spec.dtype}, got {array.shape[1]} of "
+            f"{array.dtype}; name the extractor that made these descriptors."
+        )
+    ids = None
+    if image_ids is not None:
+        ids = np.asarray(image_ids)
+        check_shape("image_ids", ids, (len(array),))
+        if ids.dtype.kind not in "iu":
+            raise InvalidInput(f"image_ids must be whole numbers, got {ids.dtype}.")
+        # Numbered anew: ids may be anything, counting needs them small.
+        ids = np.unique(ids, return_inverse=True)[1].astype(np.int32)
+    binary = spec is not None and spec.binary
+    return Source(
+        name="given descriptors",
+        extractor=extractor,
+        metric="hamming" if binary else "l2",
+        row_bytes=array.shape[1] * array.dtype.itemsize,
+        dimension=array.shape[1] * (8 if binary else 1),
+        array=array,
+        image_ids=ids,
+    )

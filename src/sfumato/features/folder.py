@@ -1,0 +1,160 @@
+"""A folder of pictures in, features out, one after the other and resumable."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from sfumato.core.errors import InvalidInput, UnreadableImage
+from sfumato.core.progress import Progress, silent
+from sfumato.core.types import Features
+from sfumato.features.extractors import check_request, extract
+from sfumato.features.image import decode_image
+
+_SUFFIXES = "jpg jpeg png tif tiff webp bmp gif ppm pgm pbm pnm jp2 avif"
+SUFFIXES = frozenset(f".{kind}" for kind in _SUFFIXES.split())
+
+
+@dataclass(frozen=True)
+class FolderReport:
+    """What became of the pictures of a folder.
+
+    done              extracted in this run; keypoints counts theirs
+    skipped_existing  complete from an earlier run
+    unreadable        (name, reason) of those left out
+    """
+
+    done: int
+    skipped_existing: int
+    unreadable: tuple[tuple[str, str], ...]
+    keypoints: int
+
+
+def list_images(folder: str | Path) -> tuple[str, ...]:
+    """Names of all pictures below a folder, relative, with "/", sorted.
+
+    Pictures are known by their suffix; hidden files and folders are left out.
+    """
+    root = Path(folder)
+    if not root.is_dir():
+        raise InvalidInput(f"there is no folder of pictures at {folder}.")
+    names = []
+    for path in root.rglob("*"):
+        relative = path.relative_to(root)
+        hidden = any(part.startswith(".") for part in relative.parts)
+        if not hidden and path.suffix.lower() in SUFFIXES and path.is_file():
+            names.append(relative.as_posix())
+    if not names:
+        known = ", ".join(sorted(SUFFIXES))
+        raise InvalidInput(f"the folder {folder} holds no picture (looked for {known}).")
+    return tuple(sorted(names))
+
+
+def extract_folder(
+    folder: str | Path,
+    output: str | Path,
+    *,
+    extractor: str = "sift",
+    max_keypoints: int | None = None,
+    weights: str | Path | None = None,
+    strict: bool = False,
+    progress: Progress = silent,
+) -> FolderReport:
+    """Extract every picture below a folder into one features file.
+
+    Stopped at any moment, even killed, the file is what it was before, and the same call
+    goes on where it stopped. Pictures are told apart by name: one that changed since is not
+    extracted again. Unreadable pictures are named, counted and left out; strict=True makes
+    the first of them an error.
+    """
+    from sfumato.features.writer import FeatureWriter
+
+    check_request(extractor, max_keypoints=max_keypoints, weights=weights)
+    names = list_images(folder)
+    unreadable: list[tuple[str, str]] = []
+    done = keypoints = 0
+    with FeatureWriter(
+        output,
+        extractor=extractor,
+        max_keypoints=max_keypoints,
+        weights=weights,
+        progress=progress,
+    ) as writer:
+        wanted = [name for name in names if name not in writer]
+        for name, features in iter_folder_features(
+            folder,
+            extractor=extractor,
+            max_keypoints=max_keypoints,
+            weights=weights,
+            strict=strict,
+            unreadable=unreadable,
+            progress=progress,
+            names=wanted,
+        ):
+            writer.add(name, features)
+            done += 1
+            keypoints += len(features)
+        if len(unreadable) == len(names):
+            name, reason = unreadable[0]
+            raise InvalidInput(
+                f"none of the {len(names)} pictures in {folder} can be read; "
+                f"the first is {name}: {reason}"
+            )
+    return FolderReport(done, len(names) - len(wanted), tuple(unreadable), keypoints)
+
+
+def iter_folder_features(
+    folder: str | Path,
+    *,
+    extractor: str = "sift",
+    max_keypoints: int | None = None,
+    weights: str | Path | None = None,
+    strict: bool = False,
+    unreadable: list[tuple[str, str]] | None = None,
+    progress: Progress = silent,
+    names: Sequence[str] | None = None,
+) -> Iterator[tuple[str, Features]]:
+    """Yield (name, features) of every readable picture below a folder, in order of name.
+
+    (name, reason) of the unreadable ones is appended to `unreadable`, or the first is raised
+    with strict=True. `names` limits the walk to those. Extraction runs some pictures ahead
+    on several threads; only a few pictures' features are in memory at a time.
+    """
+    check_request(extractor, max_keypoints=max_keypoints, weights=weights)
+    root = Path(folder)
+    todo = list(list_images(folder) if names is None else names)
+
+    def work(name: str) -> Features:
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            raise UnreadableImage("its name is not valid UTF-8; rename the file.") from None
+        pixels = decode_image(root / name)
+        return extract(pixels, extractor, max_keypoints=max_keypoints, weights=weights)
+
+    workers = max(1, min(os.cpu_count() or 1, 4))
+    pool = ThreadPoolExecutor(workers, thread_name_prefix="sfumato-extract")
+    ahead: deque[tuple[str, Future[Features]]] = deque()
+    remaining = iter(todo)
+    try:
+        for done in range(len(todo)):
+            while len(ahead) < 2 * workers and (following := next(remaining, None)) is not None:
+                ahead.append((following, pool.submit(work, following)))
+            name, future = ahead.popleft()
+            try:
+                features = future.result()
+            except InvalidInput as error:
+                shown = name.encode("utf-8", "backslashreplace").decode()
+                if strict:
+                    raise UnreadableImage(f"{shown}: {error}") from error
+                if unreadable is not None:
+                    unreadable.append((shown, str(error)))
+            else:
+                yield name, features
+            progress("extracting", done + 1, len(todo))
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)

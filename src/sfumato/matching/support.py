@@ -1,0 +1,79 @@
+"""Spatial support: true matches come with neighbours that moved alike, wrong ones alone.
+
+A candidate match of a noisy word is wrong most of the time, in numbers that defeat RANSAC. But
+two true matches that are close in the query are close in the reference too, and the small
+vector between them turns and stretches little from one picture to the other. Wrong candidates
+agree in that way only by chance, which falls with the fourth power of the radius.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class SupportOptions:
+    """How alike two neighbouring matches must move.
+
+    max_stretch   ratio of the lengths of the two vectors, either way
+    max_turn_deg  angle between them
+    min_distance  pixels; nearer keypoints are orientations or scales of one corner
+    chance        supporters a wrong match may expect; sets the radius by itself
+    max_radius    share of the picture's diagonal
+    """
+
+    max_stretch: float = 1.7
+    max_turn_deg: float = 25.0
+    min_distance: float = 3.0
+    chance: float = 0.1
+    max_radius: float = 0.08
+
+
+def support_radius(
+    num_matches: int, query_area: float, reference_area: float, options: SupportOptions
+) -> float:
+    """The radius at which a wrong match has `chance` supporters on average.
+
+    Of n wrong matches, n·πr²/A fall into the disc around one in the query, and of those the
+    share s·πr²/B into the ring sector around it in the reference.
+    """
+    sector = (options.max_stretch**2 - options.max_stretch**-2) * options.max_turn_deg / 180 / 2
+    density = max(num_matches, 1) * np.pi**2 * sector / (query_area * reference_area)
+    limit = options.max_radius * np.sqrt(query_area * 2)
+    return float(min((options.chance / density) ** 0.25, limit))
+
+
+def count_supporters(
+    query: NDArray[np.float32],
+    reference: NDArray[np.float32],
+    radius: float,
+    options: SupportOptions,
+) -> NDArray[np.int64]:
+    """How many other matches move like each match: (n, 2), (n, 2) → (n,).
+
+    Matches of one query position count once: a word that is filed often is no evidence.
+    """
+    from scipy.spatial import cKDTree
+
+    n = len(query)
+    if n < 2:
+        return np.zeros(n, dtype=np.int64)
+    # A reference vector may be longer than the query's; shrinking it keeps one ball for both.
+    shrunk = np.concatenate([query, reference / np.float32(options.max_stretch)], axis=1)
+    pairs = cKDTree(shrunk).query_pairs(radius * np.sqrt(2), output_type="ndarray")
+    a, b = pairs[:, 0], pairs[:, 1]
+    dq, dr = query[b] - query[a], reference[b] - reference[a]
+    length_q, length_r = np.hypot(dq[:, 0], dq[:, 1]), np.hypot(dr[:, 0], dr[:, 1])
+    inner = np.einsum("ij,ij->i", dq, dr)
+    fits = (length_q <= radius) & (length_q > options.min_distance)
+    fits &= (length_r <= options.max_stretch * length_q) & (length_r > options.min_distance)
+    fits &= length_q <= options.max_stretch * length_r
+    fits &= inner >= np.cos(np.radians(options.max_turn_deg)) * length_q * length_r
+    a, b = a[fits], b[fits]
+    own, other = np.concatenate([a, b]), np.concatenate([b, a])
+    _, place = np.unique(query, axis=0, return_inverse=True)
+    distinct = np.unique(own * np.int64(n) + place.reshape(-1)[other])
+    return np.bincount(distinct // n, minlength=n)

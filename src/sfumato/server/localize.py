@@ -1,0 +1,99 @@
+"""Release → Localization, on one page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.releases import KeypointRelease, WordRelease
+from sfumato.core.types import Camera, Localization
+from sfumato.dictionary import Dictionary
+from sfumato.server.mapping.map import Map
+from sfumato.server.pose import Estimate, PoseOptions, estimate_pose
+from sfumato.server.retrieval import Candidates, Place, RetrievalOptions, retrieve_places
+
+
+@dataclass(frozen=True)
+class LocalizeOptions:
+    """All that can be tuned."""
+
+    retrieval: RetrievalOptions = field(default_factory=RetrievalOptions)
+    pose: PoseOptions = field(default_factory=PoseOptions)
+
+
+def localize(
+    release: KeypointRelease,
+    world: Map,
+    *,
+    camera: Camera | None = None,
+    dictionary: Dictionary | None = None,
+    shortlist: NDArray[np.int64] | None = None,
+    options: LocalizeOptions | None = None,
+) -> Localization:
+    """Where was this release taken? A pose, or the reason why none is given.
+
+    `camera` stands in where the release carries none. `dictionary` is needed once, to file a
+    map under its words. `shortlist` names images of the map and replaces retrieval.
+    """
+    options = options or LocalizeOptions()
+    camera = camera or release.camera
+    if camera is None:
+        raise InvalidInput("a pose needs the camera's intrinsics; the release carries none.")
+    if release.extractor != world.extractor:
+        raise Mismatch(
+            f"the map holds {world.extractor!r} features, the release {release.extractor!r}; "
+            "extract with the map's extractor."
+        )
+    candidates = match_release(release, world, dictionary)
+    places = retrieve_places(
+        release.keypoints,
+        release.image_size,
+        candidates,
+        world,
+        options.retrieval,
+        shortlist=shortlist,
+    )
+    return best_pose(places, release, world, camera, options.pose)
+
+
+def match_release(
+    release: KeypointRelease, world: Map, dictionary: Dictionary | None
+) -> Candidates:
+    """Every pair of a keypoint and a feature of the map that may belong together."""
+    if isinstance(release, WordRelease):
+        index = world.word_index_of(release, dictionary)
+        keypoint, row = index.lookup(release.words)
+        filed = index.counts(release.words).sum(axis=1)
+        return Candidates(keypoint, row, 1 / np.maximum(filed, 1)[keypoint])
+    raise InvalidInput(f"a {type(release).__name__} cannot be localized.")
+
+
+def best_pose(
+    places: list[Place],
+    release: KeypointRelease,
+    world: Map,
+    camera: Camera,
+    options: PoseOptions,
+) -> Localization:
+    """Solve place after place until one is sure; answer only if chance cannot explain it."""
+    best: Estimate | None = None
+    for place in places:
+        found = estimate_pose(place, release.keypoints, world.points, camera, options)
+        if found is not None and (best is None or found.log10_chance < best.log10_chance):
+            best = found
+        if best is not None and best.log10_chance <= options.sure_log10_chance:
+            break
+    if best is None:
+        most = max((len(place.keypoint) for place in places), default=0)
+        return Localization(None, 0, most, 0.0, f"{most} candidate matches give no pose")
+    evidence = (best.num_inliers, best.num_matches, best.log10_chance)
+    if best.log10_chance <= options.max_log10_chance:
+        return Localization(best.pose, *evidence)
+    reason = (
+        f"{best.num_inliers} inliers among {best.num_matches} candidates may be chance "
+        f"(10^{best.log10_chance:.1f}, 10^{options.max_log10_chance:g} needed)"
+    )
+    return Localization(None, *evidence, reason)

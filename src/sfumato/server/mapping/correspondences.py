@@ -1,0 +1,138 @@
+"""Which keypoints of two images look the same, and which of those the geometry allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.checks import as_number
+from sfumato.core.errors import InvalidInput
+from sfumato.core.progress import Progress, silent
+from sfumato.core.types import Features, Pose
+from sfumato.dictionary.parallel import in_order, single_threaded_products
+from sfumato.features.extractors import EXTRACTORS
+
+DEFAULT_RATIO = 0.8
+_BLOCK = 256  # rows of one product: 256 × 5,000 distances stay in the processor's cache
+
+
+def match_pairs(
+    features: Sequence[Features],
+    pairs: Sequence[tuple[int, int]],
+    *,
+    ratio: float = DEFAULT_RATIO,
+    progress: Progress = silent,
+) -> Iterator[tuple[tuple[int, int], NDArray[np.int64]]]:
+    """Yield ((i, j), matches) of every pair, in order; matches as `match_descriptors` gives."""
+    binary = [is_binary(item.extractor) for item in features]
+
+    def work(pair: tuple[int, int]) -> NDArray[np.int64]:
+        first, second = pair
+        return match_descriptors(
+            features[first].descriptors,
+            features[second].descriptors,
+            ratio=ratio,
+            binary=binary[first],
+        )
+
+    with single_threaded_products() as workers:
+        for done, matches in enumerate(in_order(work, pairs, workers)):
+            progress("matching", done + 1, len(pairs))
+            yield pairs[done], matches
+
+
+def is_binary(extractor: str) -> bool:
+    """Does this extractor pack bits, to be compared by how many differ?"""
+    return extractor in EXTRACTORS and EXTRACTORS[extractor].binary
+
+
+def match_descriptors(
+    first: NDArray[Any],
+    second: NDArray[Any],
+    *,
+    ratio: float = DEFAULT_RATIO,
+    binary: bool = False,
+) -> NDArray[np.int64]:
+    """(M, 2) rows that are each other's nearest, and clearly nearer than the next.
+
+    Exact. The ratio compares the nearest with the second nearest in `second`: distances, or
+    numbers of differing bits. Of equal candidates the first row is taken; a descriptor that
+    occurs twice in `second` matches nothing, as its ratio is 1.
+    """
+    if not 0 < as_number("ratio", ratio) <= 1:
+        raise InvalidInput(f"ratio must be above 0 and at most 1, got {ratio!r}.")
+    if first.shape[1] != second.shape[1]:
+        raise InvalidInput(
+            f"descriptors of two images must have one dimension, got {first.shape[1]} and "
+            f"{second.shape[1]}; extract both in the same way."
+        )
+    if not len(first) or not len(second):
+        return np.empty((0, 2), dtype=np.int64)
+    # Distances between bits are squared distances between vectors of zeros and ones.
+    left, right = _vectors(first, binary), _vectors(second, binary)
+    limit = ratio if binary else ratio * ratio
+    # −|a − b|² as one product: [2a, −|a|², −1]·[b, 1, |b|²]. For whole numbers such as SIFT's
+    # every partial sum is below 2^24, so that float32 is exact.
+    ones = np.ones((max(len(left), len(right)), 1), dtype=np.float32)
+    left = np.hstack([2 * left, -_squares(left), -ones[: len(left)]])
+    right = np.hstack([right, ones[: len(right)], _squares(right)])
+    nearest = np.empty(len(left), dtype=np.int64)
+    close = np.empty(len(left), dtype=np.float32)
+    passes = np.empty(len(left), dtype=np.bool_)
+    closest_to_second = np.full(len(right), -np.inf, dtype=np.float32)
+    for start in range(0, len(left), _BLOCK):
+        block = left[start : start + _BLOCK] @ right.T
+        here = slice(start, start + len(block))
+        rows = np.arange(len(block))
+        np.maximum(closest_to_second, block.max(axis=0), out=closest_to_second)
+        nearest[here] = block.argmax(axis=1)
+        close[here] = block[rows, nearest[here]]
+        block[rows, nearest[here]] = -np.inf
+        passes[here] = np.minimum(close[here], 0) > limit * block.max(axis=1)
+    rows = np.flatnonzero(passes & (close == closest_to_second[nearest]))
+    _, once = np.unique(nearest[rows], return_index=True)
+    rows = np.sort(rows[once])
+    return np.stack([rows, nearest[rows]], axis=1)
+
+
+def _vectors(descriptors: NDArray[Any], binary: bool) -> NDArray[np.float32]:
+    values = np.unpackbits(descriptors, axis=1) if binary else descriptors
+    return np.asarray(values, dtype=np.float32)
+
+
+def _squares(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.einsum("nd,nd->n", vectors, vectors)[:, None]
+
+
+def epipolar_errors(
+    first_rays: NDArray[np.float64],
+    second_rays: NDArray[np.float64],
+    first_pose: Pose,
+    second_pose: Pose,
+    focals: tuple[float, float],
+) -> NDArray[np.float64]:
+    """Sampson distance of (M, 2) and (M, 2) undistorted points x/z, y/z, in pixels.
+
+    E = [t]ₓ·R of second_from_first. Two images from one place have no epipolar geometry and
+    can triangulate nothing: all distances are infinite.
+    """
+    rotation = second_pose.rotation @ first_pose.rotation.T
+    translation = second_pose.translation - rotation @ first_pose.translation
+    baseline = float(np.linalg.norm(translation))
+    scale = max(float(np.linalg.norm(first_pose.center)), 1e-9)
+    if baseline <= 1e-9 * scale:
+        return np.full(len(first_rays), np.inf)
+    x, y, z = translation / baseline
+    essential = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]]) @ rotation
+    first = np.hstack([first_rays, np.ones((len(first_rays), 1))])
+    second = np.hstack([second_rays, np.ones((len(second_rays), 1))])
+    in_second, in_first = first @ essential.T, second @ essential
+    algebraic = np.einsum("md,md->m", second, in_second)
+    slope = (in_second[:, :2] ** 2).sum(axis=1) / focals[1] ** 2
+    slope += (in_first[:, :2] ** 2).sum(axis=1) / focals[0] ** 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        errors = np.abs(algebraic) / np.sqrt(slope)
+    return np.asarray(np.where(np.isfinite(errors), errors, np.inf))

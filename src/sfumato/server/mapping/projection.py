@@ -1,0 +1,112 @@
+"""Through the lens and back: COLMAP's camera models, with pixel centres at whole numbers.
+
+COLMAP counts from the corner of a pixel, so its (0.5, 0.5) is our (0, 0). The half pixel is
+added and taken away here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.errors import InvalidInput
+from sfumato.core.types import Camera
+
+#: Where COLMAP's pixels lie, seen from ours.
+HALF_PIXEL = 0.5
+
+_ONE_FOCAL = ("SIMPLE_PINHOLE", "SIMPLE_RADIAL", "RADIAL")
+_NEWTON_STEPS = 25
+_STEP = 1e-6
+
+
+def focal_lengths(camera: Camera) -> tuple[float, float]:
+    """Focal lengths in x and y, in pixels."""
+    if camera.model in _ONE_FOCAL:
+        return camera.params[0], camera.params[0]
+    return camera.params[0], camera.params[1]
+
+
+def project(camera: Camera, points_in_camera: NDArray[Any]) -> NDArray[np.float64]:
+    """(N, 3) points in the camera to (N, 2) pixels; depth must be above 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        flat = points_in_camera[:, :2] / points_in_camera[:, 2:]
+        distorted = _distort(camera, flat)
+    return distorted * focal_lengths(camera) + _center(camera) - HALF_PIXEL
+
+
+def unproject(camera: Camera, pixels: NDArray[Any]) -> NDArray[np.float64]:
+    """(N, 2) pixels to the (N, 2) points x/z, y/z that the lens maps there.
+
+    Distortion is undone by Newton's method from the distorted point. A pixel that no ray
+    reaches (a lens model folds back on itself far from the centre) comes out as NaN.
+    """
+    pixels = np.asarray(pixels, dtype=np.float64).reshape(-1, 2)
+    target = (pixels + HALF_PIXEL - _center(camera)) / focal_lengths(camera)
+    if _is_pinhole(camera):
+        return np.asarray(target)
+    flat = target.copy()
+    with np.errstate(all="ignore"):
+        for _ in range(_NEWTON_STEPS):
+            missed = _distort(camera, flat) - target
+            if not (np.abs(missed) > 1e-12).any():
+                break
+            in_x = (_distort(camera, flat + (_STEP, 0)) - _distort(camera, flat - (_STEP, 0))).T
+            in_y = (_distort(camera, flat + (0, _STEP)) - _distort(camera, flat - (0, _STEP))).T
+            (a, c), (b, d) = in_x / (2 * _STEP), in_y / (2 * _STEP)
+            scale = a * d - b * c
+            flat[:, 0] -= (d * missed[:, 0] - b * missed[:, 1]) / scale
+            flat[:, 1] -= (a * missed[:, 1] - c * missed[:, 0]) / scale
+        back = np.abs(_distort(camera, flat) - target).max(axis=1, initial=0)
+    flat[~(back < 1e-6)] = np.nan
+    return flat
+
+
+def _center(camera: Camera) -> NDArray[np.float64]:
+    first = 1 if camera.model in _ONE_FOCAL else 2
+    return np.array(camera.params[first : first + 2])
+
+
+def _lens(camera: Camera) -> tuple[float, ...]:
+    """The parameters behind focal lengths and principal point."""
+    return camera.params[3 if camera.model in _ONE_FOCAL else 4 :]
+
+
+def _is_pinhole(camera: Camera) -> bool:
+    return camera.model != "OPENCV_FISHEYE" and not any(_lens(camera))
+
+
+def _distort(camera: Camera, flat: NDArray[np.float64]) -> NDArray[np.float64]:
+    lens = _lens(camera)
+    if _is_pinhole(camera):
+        return flat
+    if camera.model == "OPENCV_FISHEYE":
+        return _fisheye(flat, lens)
+    u, v = flat[:, 0], flat[:, 1]
+    r2 = u * u + v * v
+    if camera.model in ("SIMPLE_RADIAL", "RADIAL"):
+        k1, k2 = (*lens, 0.0)[:2]
+        return np.asarray(flat * (1 + r2 * (k1 + r2 * k2))[:, None])
+    if camera.model not in ("OPENCV", "FULL_OPENCV"):
+        raise InvalidInput(f"no lens is defined for the camera model {camera.model!r}.")
+    k1, k2, p1, p2, k3, k4, k5, k6 = (*lens, 0.0, 0.0, 0.0, 0.0)[:8]
+    radial = (1 + r2 * (k1 + r2 * (k2 + r2 * k3))) / (1 + r2 * (k4 + r2 * (k5 + r2 * k6)))
+    return np.stack(
+        [
+            u * radial + 2 * p1 * u * v + p2 * (r2 + 2 * u * u),
+            v * radial + 2 * p2 * u * v + p1 * (r2 + 2 * v * v),
+        ],
+        axis=1,
+    )
+
+
+def _fisheye(flat: NDArray[np.float64], lens: tuple[float, ...]) -> NDArray[np.float64]:
+    """Equidistant: the angle from the axis, bent by a polynomial, is the radius."""
+    radius = np.maximum(np.hypot(flat[:, 0], flat[:, 1]), 1e-12)
+    angle = np.arctan(radius)
+    t2 = angle * angle
+    k1, k2, k3, k4 = lens
+    bent = angle * (1 + t2 * (k1 + t2 * (k2 + t2 * (k3 + t2 * k4))))
+    return np.asarray(flat * (bent / radius)[:, None])

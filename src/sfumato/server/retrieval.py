@@ -1,0 +1,178 @@
+"""Which part of the map a release looks at, from the release alone.
+
+No global descriptor is needed. Candidate matches vote for the images they were found in; in the
+images with more votes than chance explains, candidates are counted that have neighbours moving
+with them (`matching/support.py`). The images that stand out, with those that see the same
+points, are the places where a pose is sought.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.matching.support import SupportOptions, count_supporters, support_radius
+from sfumato.server.mapping.map import Map
+
+_NULL_SEED = 1
+
+
+@dataclass(frozen=True)
+class RetrievalOptions:
+    """How widely and how deeply to look.
+
+    max_images    images whose candidates are examined for neighbours
+    num_places    places handed on to pose estimation
+    cluster_size  images of one place: a seed and those that share most points with it
+    """
+
+    max_images: int = 48
+    num_places: int = 12
+    cluster_size: int = 3
+    support: SupportOptions = field(default_factory=SupportOptions)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Keypoints of the query and features of the map that may show the same point.
+
+    keypoint  (n,) row of the query
+    row       (n,) feature row of the map
+    weight    (n,) higher where a match is less likely to be chance (rare words)
+    """
+
+    keypoint: NDArray[np.int64]
+    row: NDArray[np.int64]
+    weight: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """Candidate matches in one part of the map, the most promising first.
+
+    images    (k,) the seed first
+    keypoint  (n,) row of the query, and point (n,) of the map: each pair once
+    support   (n,) neighbours that move with it, over all images of the place
+    score     how far the seed's support lies above chance, in standard deviations
+    """
+
+    images: NDArray[np.int64]
+    keypoint: NDArray[np.int64]
+    point: NDArray[np.int64]
+    support: NDArray[np.float64]
+    score: float
+
+
+def retrieve_places(
+    keypoints: NDArray[np.float32],
+    image_size: tuple[int, int],
+    candidates: Candidates,
+    world: Map,
+    options: RetrievalOptions,
+    *,
+    shortlist: NDArray[np.int64] | None = None,
+) -> list[Place]:
+    """The most promising places, best first; `shortlist` replaces the vote where it is given."""
+    by_image = _ByImage(keypoints, image_size, candidates, world, options.support)
+    if shortlist is None:
+        shortlist = _most_voted(candidates, by_image.image, world, options.max_images)
+    scores = np.array([by_image.score(int(image)) for image in shortlist])
+    places: list[Place] = []
+    covered: set[int] = set()
+    for rank in np.argsort(-scores, kind="stable"):
+        seed = int(shortlist[rank])
+        if len(places) == options.num_places:
+            break
+        if seed in covered:
+            continue
+        images = world.covisible(seed, options.cluster_size)
+        covered.update(images.tolist())
+        places.append(by_image.place(images, float(scores[rank])))
+    return places
+
+
+def _most_voted(
+    candidates: Candidates, image: NDArray[np.int64], world: Map, count: int
+) -> NDArray[np.int64]:
+    """Images whose weighted votes lie farthest above what their number of features explains."""
+    if world.num_images <= count:
+        return np.arange(world.num_images)
+    votes = np.bincount(image, weights=candidates.weight, minlength=world.num_images)
+    squares = np.bincount(image, weights=candidates.weight**2, minlength=world.num_images)
+    sizes = world.observations_per_image()
+    expected = votes.sum() * sizes / max(sizes.sum(), 1)
+    spread = np.sqrt(np.maximum(squares.sum() * sizes / max(sizes.sum(), 1), 1e-12))
+    return np.argsort(-(votes - expected) / spread, kind="stable")[:count]
+
+
+class _ByImage:
+    """Candidates grouped by the image of the map they were found in."""
+
+    def __init__(
+        self,
+        keypoints: NDArray[np.float32],
+        image_size: tuple[int, int],
+        candidates: Candidates,
+        world: Map,
+        options: SupportOptions,
+    ) -> None:
+        self._keypoints, self._world, self._options = keypoints, world, options
+        self._area = float(image_size[0] * image_size[1])
+        self.image = world.image_of(candidates.row)
+        order = np.argsort(self.image, kind="stable")
+        self._keypoint, self._row = candidates.keypoint[order], candidates.row[order]
+        self._weight = candidates.weight[order]
+        self._start = np.searchsorted(self.image[order], np.arange(world.num_images + 1))
+        self._known: dict[int, NDArray[np.int64]] = {}
+
+    def _slice(self, image: int) -> slice:
+        return slice(int(self._start[image]), int(self._start[image + 1]))
+
+    def _supporters(self, image: int, *, shuffled: bool = False) -> NDArray[np.int64]:
+        part = self._slice(image)
+        query = self._keypoints[self._keypoint[part]]
+        reference = np.asarray(self._world.keypoints[self._row[part]])
+        if shuffled:  # the same positions with other partners: what chance makes of them
+            reference = np.random.default_rng(_NULL_SEED).permutation(reference)
+        camera = self._world.camera(image)
+        radius = support_radius(
+            len(query), self._area, float(camera.width * camera.height), self._options
+        )
+        return count_supporters(query, reference, radius, self._options)
+
+    def support(self, image: int) -> NDArray[np.int64]:
+        if image not in self._known:
+            self._known[image] = self._supporters(image)
+        return self._known[image]
+
+    def score(self, image: int) -> float:
+        found = int(self.support(image).sum())
+        chance = int(self._supporters(image, shuffled=True).sum())
+        return (found - chance) / float(np.sqrt(chance + 1))
+
+    def place(self, images: NDArray[np.int64], score: float) -> Place:
+        parts = [self._slice(int(image)) for image in images]
+        keypoint = np.concatenate([self._keypoint[part] for part in parts])
+        rows = np.concatenate([self._row[part] for part in parts])
+        point = np.asarray(self._world.point_of_feature[rows], dtype=np.int64)
+        support = np.concatenate([self.support(int(image)) for image in images])
+        weight = np.concatenate([self._weight[part] for part in parts])
+        return Place(images, *_merged(keypoint, point, support, weight), score)
+
+
+def _merged(
+    keypoint: NDArray[np.int64],
+    point: NDArray[np.int64],
+    support: NDArray[Any],
+    weight: NDArray[np.float64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Each pair once, its support added up over images; most support first, then rarity."""
+    span = np.int64(point.max() + 1) if len(point) else np.int64(1)
+    pairs, index = np.unique(keypoint * span + point, return_inverse=True)
+    total = np.bincount(index, weights=support, minlength=len(pairs))
+    rarity = np.bincount(index, weights=weight, minlength=len(pairs))
+    order = np.lexsort((-rarity, -total))
+    return pairs[order] // span, pairs[order] % span, total[order].astype(np.float64)

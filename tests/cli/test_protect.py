@@ -1,0 +1,185 @@
+"""`sfumato protect` and `sfumato audit` as a person uses them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from skimage.data import astronaut
+
+from sfumato.cli.app import main
+from sfumato.core.releases import Release, WordRelease
+from sfumato.dictionary import Dictionary
+
+
+@pytest.fixture
+def photo(tmp_path: Path) -> Path:
+    path = tmp_path / "photo.png"
+    Image.fromarray(astronaut()[:256, :256]).save(path)
+    return path
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> Path:
+    values = np.random.default_rng(0).integers(0, 256, (256, 128), dtype=np.uint8)
+    Dictionary.from_words(values, extractor="sift").save(tmp_path / "words")
+    return tmp_path / "words"
+
+
+def sfumato(*words: object) -> int:
+    with pytest.raises(SystemExit) as stopped:
+        main([str(word) for word in words])
+    assert isinstance(stopped.value.code, int)
+    return stopped.value.code
+
+
+def test_a_photograph_is_written_as_a_release(
+    photo: Path, words: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.sfr"
+    code = sfumato("protect", photo, "--epsilon", 10, "--dictionary", words, "-o", out, "--json")
+    assert code == 0
+    shown = json.loads(capsys.readouterr().out)
+    release = Release.from_bytes(out.read_bytes())
+    assert isinstance(release, WordRelease)
+    assert shown["bytes"] == out.stat().st_size
+    assert shown["keypoints"] == len(release)
+    assert shown["epsilon_per_unit"] == 10
+    assert shown["epsilon_per_picture"] == 10 * len(release)
+    assert shown["unit"] == "one descriptor"
+    assert shown["not_protected"]
+    assert not release.reproducible
+
+
+def test_explain_says_it_in_words_and_writes_nothing(
+    photo: Path, words: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = set(tmp_path.iterdir())
+    assert sfumato("protect", photo, "--epsilon", 10, "--dictionary", words, "--explain") == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    for phrase in ("ε = 10 for one descriptor", "whole picture", "not protected", "256 public"):
+        assert phrase in shown
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_the_bundled_dictionary_is_the_default(
+    photo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sfumato("protect", photo, "--epsilon", 10, "--explain", "--json") == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["dictionary_words"] == 16_384
+    assert shown["true_word_sent_probability"] == pytest.approx(0.7289, abs=1e-3)
+
+
+def test_the_ledger_counts_and_refuses(
+    photo: Path, words: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    common = ["protect", photo, "--epsilon", 10, "--dictionary", words, "--keep", 20]
+    common += ["--ledger", tmp_path / "ledger", "--cap", 300]
+    assert sfumato(*common, "-o", tmp_path / "1.sfr") == 0
+    assert "has spent ε = 200 on 1 pictures; 100 left" in capsys.readouterr().out
+    assert sfumato(*common, "-o", tmp_path / "2.sfr") == 2
+    assert "Nothing was released" in capsys.readouterr().err
+    assert not (tmp_path / "2.sfr").exists()
+
+
+def test_a_release_is_never_drawn_again_over_itself(
+    photo: Path, words: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.sfr"
+    common = ["protect", photo, "--epsilon", 10, "--dictionary", words, "-o", out]
+    assert sfumato(*common) == 0
+    data = out.read_bytes()
+    assert sfumato(*common) == 2
+    assert "send it again as it is" in capsys.readouterr().err
+    assert out.read_bytes() == data
+
+
+def test_a_camera_travels_with_the_release(photo: Path, words: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.sfr"
+    common = ["protect", photo, "--epsilon", 10, "--dictionary", words, "-o", out]
+    assert sfumato(*common, "--camera", "PINHOLE,300,300,128,128") == 0
+    release = Release.from_bytes(out.read_bytes())
+    assert isinstance(release, WordRelease)
+    assert release.camera is not None
+    assert release.camera.params == (300, 300, 128, 128)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--epsilon", "0", "--explain"], "epsilon must be above 0"),
+        (["--epsilon", "-1", "--explain"], "epsilon must be above 0"),
+        (["--epsilon", "nan", "--explain"], "epsilon must be a number"),
+        (["--epsilon", "1e9", "--explain"], "use epsilon=inf"),
+        (["--epsilon", "ten", "--explain"], "Invalid value"),
+        (["--explain"], "Missing option '--epsilon'"),
+        (["--epsilon", "10"], "give -o FILE"),
+        (["--epsilon", "10", "--subset-size", "0", "--explain"], "subset_size must be"),
+        (["--epsilon", "10", "--subset-size", "256", "--explain"], "sending all 256 words"),
+        (["--epsilon", "10", "--subset-size", "257", "--explain"], "subset_size must be"),
+        (["--epsilon", "10", "--explain", "--cap", "5"], "needs --ledger"),
+        (["--epsilon", "10", "--explain", "--camera", "PINHOLE,a"], "camera must be"),
+        (["--epsilon", "10", "--explain", "--keep", "-1"], "count must be"),
+    ],
+)
+def test_bad_input_ends_with_one_sentence(
+    photo: Path,
+    words: Path,
+    arguments: list[str],
+    sentence: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert sfumato("protect", photo, "--dictionary", words, *arguments) == 2
+    shown = capsys.readouterr()
+    assert sentence in shown.err
+    assert len(shown.err.strip().splitlines()) == 1
+    assert not shown.out
+
+
+def test_a_missing_picture_and_a_missing_dictionary_are_named(
+    photo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sfumato("protect", tmp_path / "no.jpg", "--epsilon", 10, "--explain") == 2
+    assert "no.jpg" in capsys.readouterr().err
+    assert sfumato("protect", photo, "--epsilon", 10, "--dictionary", "none", "--explain") == 2
+    assert "none" in capsys.readouterr().err
+
+
+def test_infinite_epsilon_says_that_nothing_is_hidden(
+    photo: Path, words: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sfumato("protect", photo, "--epsilon", "inf", "--dictionary", words, "--explain") == 0
+    assert "nothing is hidden" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_audit_speaks_to_machines(capsys: pytest.CaptureFixture[str]) -> None:
+    assert sfumato("audit", "--epsilon", 1, "--words", 8, "--subset-size", 2, "--json") == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["verdict"] == "consistent"
+    low, high = shown["epsilon_measured"]
+    assert low <= 1 <= high
+    assert shown["unit"] == "one descriptor"
+
+
+def test_a_broken_mechanism_of_a_user_ends_with_exit_code_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The example of docs/audit.md, as it stands there."""
+    page = Path(__file__).parents[2] / "docs" / "audit.md"
+    code = page.read_text(encoding="utf-8").split("```python\n")[1].split("```")[0]
+    (tmp_path / "mine.py").write_text(code, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert sfumato("audit", "--mechanism", "mine:CoinFlip") == 1
+    assert "verdict: broken" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("mechanism", ["nothing", "mine.nowhere:X", "math:pi", "math:sqrt"])
+def test_mechanisms_that_cannot_be_made_are_named(
+    mechanism: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sfumato("audit", "--mechanism", mechanism) == 2
+    assert mechanism in capsys.readouterr().err

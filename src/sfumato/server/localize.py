@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput, Mismatch
-from sfumato.core.releases import KeypointRelease, WordRelease
+from sfumato.core.releases import KeypointRelease, PlainRelease, SubspaceRelease, WordRelease
 from sfumato.core.types import Camera, Localization
 from sfumato.dictionary import Dictionary
+from sfumato.matching.nearest import mutual_nearest, mutual_nearest_subspaces, unit_length
 from sfumato.server.mapping.map import Map
 from sfumato.server.pose import Estimate, PoseOptions, estimate_pose
 from sfumato.server.retrieval import Candidates, Place, RetrievalOptions, retrieve_places
+from sfumato.server.upright import Gravity
 
 
 @dataclass(frozen=True)
@@ -31,12 +33,14 @@ def localize(
     camera: Camera | None = None,
     dictionary: Dictionary | None = None,
     shortlist: NDArray[np.int64] | None = None,
+    gravity: Gravity | None = None,
     options: LocalizeOptions | None = None,
 ) -> Localization:
     """Where was this release taken? A pose, or the reason why none is given.
 
     `camera` stands in where the release carries none. `dictionary` is needed once, to file a
-    map under its words. `shortlist` names images of the map and replaces retrieval.
+    map under its words. `shortlist` names images of the map and replaces retrieval. `gravity`
+    helps where a device has an IMU: two matches then fix a pose.
     """
     options = options or LocalizeOptions()
     camera = camera or release.camera
@@ -56,11 +60,11 @@ def localize(
         options.retrieval,
         shortlist=shortlist,
     )
-    return best_pose(places, release, world, camera, options.pose)
+    return best_pose(places, release, world, camera, options.pose, gravity)
 
 
 def match_release(
-    release: KeypointRelease, world: Map, dictionary: Dictionary | None
+    release: KeypointRelease, world: Map, dictionary: Dictionary | None = None
 ) -> Candidates:
     """Every pair of a keypoint and a feature of the map that may belong together."""
     if isinstance(release, WordRelease):
@@ -68,7 +72,20 @@ def match_release(
         keypoint, row = index.lookup(release.words)
         filed = index.counts(release.words).sum(axis=1)
         return Candidates(keypoint, row, 1 / np.maximum(filed, 1)[keypoint])
-    raise InvalidInput(f"a {type(release).__name__} cannot be localized.")
+    rows = world.observations()
+    descriptors = np.asarray(world.descriptors[rows])
+    if isinstance(release, PlainRelease):
+        keypoint, nearest = mutual_nearest(release.descriptors, descriptors)
+    elif isinstance(release, SubspaceRelease):
+        keypoint, nearest = mutual_nearest_subspaces(
+            release.offsets, release.bases, unit_length(descriptors)
+        )
+    else:
+        raise InvalidInput(
+            f"a release of {release.kind} cannot be localized; send words, subspaces or raw "
+            "descriptors."
+        )
+    return Candidates(keypoint, rows[nearest], np.ones(len(keypoint)))
 
 
 def best_pose(
@@ -77,11 +94,12 @@ def best_pose(
     world: Map,
     camera: Camera,
     options: PoseOptions,
+    gravity: Gravity | None = None,
 ) -> Localization:
     """Solve place after place until one is sure; answer only if chance cannot explain it."""
     best: Estimate | None = None
     for place in places:
-        found = estimate_pose(place, release.keypoints, world.points, camera, options)
+        found = estimate_pose(place, release.keypoints, world.points, camera, options, gravity)
         if found is not None and (best is None or found.log10_chance < best.log10_chance):
             best = found
         if best is not None and best.log10_chance <= options.sure_log10_chance:

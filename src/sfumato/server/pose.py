@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.types import Camera, Pose
 from sfumato.server.retrieval import Place
+from sfumato.server.upright import Gravity, upright_ransac
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ def estimate_pose(
     points: NDArray[Any],
     camera: Camera,
     options: PoseOptions,
+    gravity: Gravity | None = None,
 ) -> Estimate | None:
     """The best pose of one place: PROSAC on supported candidates, then all candidates."""
     import poselib
@@ -60,22 +62,10 @@ def estimate_pose(
     # COLMAP counts from pixel corners, keypoints from pixel centres.
     image_points = keypoints[place.keypoint].astype(np.float64) + 0.5
     world_points = np.asarray(points[place.point], dtype=np.float64)
-    description = {
-        "model": camera.model,
-        "width": camera.width,
-        "height": camera.height,
-        "params": list(camera.params),
-    }
-    ransac = {
-        "max_reproj_error": options.max_error,
-        "max_iterations": options.max_iterations,
-        "min_iterations": 100,
-        "success_prob": 0.9999,
-        "progressive_sampling": True,
-    }
-    found, _ = poselib.estimate_absolute_pose(
-        image_points[:count], world_points[:count], description, ransac, {}
-    )
+    description = _poselib_camera(camera)
+    found = _sample(image_points[:count], world_points[:count], camera, options, gravity)
+    if found is None:
+        return None
     projector = _Projector(camera)
     for _ in range(2):  # every candidate of the place that fits helps to refine
         errors = projector.errors(found, image_points, world_points)
@@ -93,10 +83,51 @@ def estimate_pose(
     inliers = _one_to_one(errors, place, options.max_error)
     projected = projector.project(found, world_points)
     expected = expected_by_chance(projected, keypoints, options.max_error)
-    chance = log10_chance(len(inliers), expected, len(place.keypoint))
+    fixed_by = 3 if gravity is None else 2
+    chance = log10_chance(len(inliers), expected, len(place.keypoint), fixed_by)
     if not np.isfinite(found.R).all() or not np.isfinite(found.t).all():
         return None
     return Estimate(_as_pose(found), len(inliers), len(place.keypoint), chance)
+
+
+def _sample(
+    image_points: NDArray[np.float64],
+    world_points: NDArray[np.float64],
+    camera: Camera,
+    options: PoseOptions,
+    gravity: Gravity | None,
+) -> Any:
+    """A first pose from few matches, the most promising drawn first; PoseLib's, or None."""
+    import poselib
+
+    if gravity is not None:
+        return upright_ransac(
+            image_points,
+            world_points,
+            camera,
+            gravity,
+            max_error=options.max_error,
+            max_iterations=min(options.max_iterations, 2_000),
+        )
+    ransac = {
+        "max_reproj_error": options.max_error,
+        "max_iterations": options.max_iterations,
+        "min_iterations": 100,
+        "success_prob": 0.9999,
+        "progressive_sampling": True,
+    }
+    return poselib.estimate_absolute_pose(
+        image_points, world_points, _poselib_camera(camera), ransac, {}
+    )[0]
+
+
+def _poselib_camera(camera: Camera) -> dict[str, Any]:
+    return {
+        "model": camera.model,
+        "width": camera.width,
+        "height": camera.height,
+        "params": list(camera.params),
+    }
 
 
 def expected_by_chance(
@@ -118,16 +149,16 @@ def expected_by_chance(
     return float(np.sum(near)) / len(keypoints)
 
 
-def log10_chance(num_inliers: int, expected: float, num_matches: int) -> float:
+def log10_chance(num_inliers: int, expected: float, num_matches: int, fixed_by: int = 3) -> float:
     """log10 of the expected number of poses with so many inliers among wrong candidates.
 
-    A pose is fixed by three of n matches, so at most n³ were tried; each meets a Poisson number
-    of wrong candidates. The three that fix the pose fit for free.
+    A pose is fixed by three of n matches (two where gravity is known), so at most n³ were
+    tried; each meets a Poisson number of wrong candidates. Those that fix it fit for free.
     """
     from scipy.special import gammaln
 
-    free = max(num_inliers - 3, 0)
-    tried = 3 * math.log10(max(num_matches, 1))
+    free = max(num_inliers - fixed_by, 0)
+    tried = fixed_by * math.log10(max(num_matches, 1))
     mean = max(expected, 1e-12)
     if free <= mean:
         return tried

@@ -1,0 +1,85 @@
+"""Poses of devices that know which way is down: two matches fix what else takes three."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.errors import InvalidInput
+from sfumato.core.types import Camera
+
+_DOWN = np.array([0.0, 1.0, 0.0])  # the solver's gravity: along +y, as in an upright camera
+
+
+@dataclass(frozen=True)
+class Gravity:
+    """The direction of gravity in the camera (from an IMU) and in the world (of the map)."""
+
+    in_camera: tuple[float, float, float]
+    in_world: tuple[float, float, float]
+
+    def __post_init__(self) -> None:
+        for name in ("in_camera", "in_world"):
+            vector = np.asarray(getattr(self, name), dtype=np.float64)
+            if vector.shape != (3,) or not np.isfinite(vector).all() or not vector.any():
+                raise InvalidInput(f"gravity {name} must be three finite numbers, not all zero.")
+
+
+def upright_ransac(
+    image_points: NDArray[np.float64],
+    world_points: NDArray[np.float64],
+    camera: Camera,
+    gravity: Gravity,
+    *,
+    max_error: float,
+    max_iterations: int,
+) -> Any:
+    """The two-point pose with most inliers; matches come with the most promising first.
+
+    Pairs are drawn from a pool that grows from the front, as PROSAC does. Returns PoseLib's
+    pose, or None.
+    """
+    import poselib
+
+    model = poselib.Camera(camera.model, list(camera.params), camera.width, camera.height)
+    flat = np.asarray(model.unproject(image_points))
+    rays = np.concatenate([flat, np.ones((len(flat), 1))], axis=1)
+    to_upright = rotation_between(np.asarray(gravity.in_camera), _DOWN)
+    world_upright = rotation_between(np.asarray(gravity.in_world), _DOWN)
+    upright_rays = rays @ to_upright.T
+    upright_rays /= np.linalg.norm(upright_rays, axis=1, keepdims=True)
+    upright_points = world_points @ world_upright.T
+    limit = max_error / camera.params[0]  # in the normalised plane, by the focal length
+    generator = np.random.default_rng(0)
+    best, most = None, 2
+    for iteration in range(max_iterations):
+        pool = min(len(rays), 10 + iteration // 2)
+        pair = generator.choice(pool, 2, replace=False)
+        for solution in poselib.up2p(upright_rays[pair], upright_points[pair]):
+            inside = (upright_points @ solution.R.T + solution.t) @ to_upright
+            depth = np.where(inside[:, 2] > 1e-9, inside[:, 2], np.inf)
+            error = np.abs(inside[:, :2] / depth[:, None] - flat).max(axis=1)
+            count = int(np.count_nonzero((error < limit) & np.isfinite(depth)))
+            if count > most:
+                best, most = solution, count
+    if best is None:
+        return None
+    found = poselib.CameraPose()
+    found.R = to_upright.T @ best.R @ world_upright
+    found.t = to_upright.T @ best.t
+    return found
+
+
+def rotation_between(source: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[Any]:
+    """The smallest rotation that turns one direction into another."""
+    a, b = source / np.linalg.norm(source), target / np.linalg.norm(target)
+    axis, cosine = np.cross(a, b), float(a @ b)
+    if cosine < -1 + 1e-9:  # opposite: half a turn about any axis across
+        across = np.cross(a, [1.0, 0.0, 0.0] if abs(a[0]) < 0.9 else [0.0, 0.0, 1.0])
+        across /= np.linalg.norm(across)
+        return np.asarray(2 * np.outer(across, across) - np.eye(3))
+    skew = np.array([[0, -axis[2], axis[1]], [axis[2], 0, -axis[0]], [-axis[1], axis[0], 0]])
+    return np.asarray(np.eye(3) + skew + skew @ skew / (1 + cosine))

@@ -1,0 +1,184 @@
+"""A release finds its place in a world with known truth, or says why not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch
+from sfumato.core.randomness import SeededRandom
+from sfumato.core.releases import SubspaceRelease, WordRelease
+from sfumato.core.types import Camera, Localization, Pose
+from sfumato.device.mechanisms import Plain, Quantize, SubsetMechanism
+from sfumato.server.localize import localize
+from sfumato.server.mapping.map import Map
+from sfumato.server.upright import Gravity
+from support import tiny_dictionary
+from synthetic import CAMERA, DICTIONARY, MAPPING_POSES, make_map, make_room, pose_at
+
+ROOM = make_room()
+WORLD = make_map(ROOM, MAPPING_POSES)
+QUERY = pose_at(0.7, 0.1, 0.8, turn_deg=5, roll_deg=4)
+
+
+def word_release(
+    epsilon: float, pose: Pose = QUERY, *, seed: int = 0, subset_size: int = 1
+) -> WordRelease:
+    features, _ = ROOM.look(pose, seed=seed)
+    mechanism = SubsetMechanism(epsilon, subset_size, DICTIONARY)
+    return mechanism.release(features, rng=SeededRandom(seed), camera=CAMERA)
+
+
+def assert_found(result: Localization, truth: Pose = QUERY) -> None:
+    assert result.pose is not None, result.reason
+    distance, degrees = result.pose.error_to(truth)
+    assert distance < 0.05
+    assert degrees < 0.5
+    assert result.log10_chance < -4
+
+
+@pytest.mark.parametrize("epsilon", [6.0, 4.5])
+@pytest.mark.parametrize("subset_size", [1, 2])
+def test_private_words_find_the_pose(epsilon: float, subset_size: int) -> None:
+    release = word_release(epsilon, subset_size=subset_size)
+    assert_found(localize(release, WORLD, dictionary=DICTIONARY))
+
+
+def test_quantised_raw_and_lifted_queries_go_through_the_same_door() -> None:
+    features, _ = ROOM.look(QUERY, seed=1)
+    rng = SeededRandom(0)
+    quantised = Quantize(DICTIONARY).release(features, rng=rng, camera=CAMERA)
+    assert_found(localize(quantised, WORLD, dictionary=DICTIONARY))
+    assert_found(localize(Plain().release(features, rng=rng, camera=CAMERA), WORLD))
+    unit = features.descriptors / np.linalg.norm(features.descriptors, axis=1, keepdims=True)
+    generator = np.random.default_rng(0)
+    directions = generator.normal(size=(len(unit), 16, 2))
+    bases = np.linalg.qr(directions)[0].transpose(0, 2, 1)
+    moved = unit + np.einsum("nm,nmd->nd", generator.normal(size=(len(unit), 2)), bases)
+    lifted = SubspaceRelease(
+        keypoints=features.keypoints,
+        image_size=features.image_size,
+        extractor="tiny",
+        camera=CAMERA,
+        offsets=moved,
+        bases=bases,
+    )
+    assert_found(localize(lifted, WORLD))
+
+
+def test_gravity_helps_and_is_optional() -> None:
+    release = word_release(4.5)
+    down = (0.0, 1.0, 0.0)
+    gravity = Gravity(tuple(QUERY.rotation @ down), down)  # type: ignore[arg-type]
+    assert_found(localize(release, WORLD, dictionary=DICTIONARY, gravity=gravity))
+    for bad in ((0.0, 0.0, 0.0), (np.nan, 0.0, 1.0), (1.0, 2.0)):
+        with pytest.raises(InvalidInput, match="gravity in_camera"):
+            Gravity(bad, down)  # type: ignore[arg-type]
+
+
+def test_the_map_remembers_a_dictionary_it_was_filed_under(tmp_path: Path) -> None:
+    release = word_release(6.0)
+    with pytest.raises(Mismatch, match="not filed under dictionary"):
+        localize(release, make_map(ROOM, MAPPING_POSES))
+    localize(release, WORLD, dictionary=DICTIONARY)
+    WORLD.save(tmp_path / "map")
+    assert_found(localize(release, Map.load(tmp_path / "map")))
+
+
+def test_a_place_that_is_not_in_the_map_is_not_localized() -> None:
+    elsewhere = make_map(make_room(seed=9), MAPPING_POSES)
+    for epsilon in (6.0, 12.0):
+        for seed in range(5):
+            result = localize(word_release(epsilon, seed=seed), elsewhere, dictionary=DICTIONARY)
+            assert result.pose is None
+            assert result.reason is not None
+            assert "chance" in result.reason or "no pose" in result.reason
+
+
+def test_wrong_poses_are_practically_never_returned() -> None:
+    """At ε far too small the answer must be "not localized", not a guess."""
+    for seed in range(10):
+        result = localize(word_release(1.0, seed=seed), WORLD, dictionary=DICTIONARY)
+        if result.pose is not None:
+            assert_found(result)
+
+
+def test_zero_keypoints_and_wrong_keypoints_are_answered_with_a_reason() -> None:
+    features, _ = ROOM.look(QUERY, seed=2)
+    mechanism = SubsetMechanism(8.0, 1, DICTIONARY)
+    nothing = mechanism.release(features.take(np.arange(0)), rng=SeededRandom(0), camera=CAMERA)
+    result = localize(nothing, WORLD, dictionary=DICTIONARY)
+    assert result.pose is None
+    assert result.reason == "0 candidate matches give no pose"
+    generator = np.random.default_rng(0)
+    places = (generator.random((len(features), 2)) * (639, 479)).astype(np.float32)
+    wrong = mechanism.release(
+        replace(features, keypoints=places), rng=SeededRandom(0), camera=CAMERA
+    )
+    result = localize(wrong, WORLD, dictionary=DICTIONARY)
+    assert result.pose is None
+
+
+def test_a_map_of_one_image_still_localizes() -> None:
+    alone = make_map(ROOM, [pose_at(0.5, 0.0, 0.0)])
+    assert_found(localize(word_release(7.0), alone, dictionary=DICTIONARY))
+
+
+def test_a_shortlist_replaces_retrieval() -> None:
+    release = word_release(6.0)
+    near = np.array([6, 7])
+    assert_found(localize(release, WORLD, dictionary=DICTIONARY, shortlist=near))
+    none = localize(release, WORLD, dictionary=DICTIONARY, shortlist=np.zeros(0, dtype=np.int64))
+    assert none.pose is None
+
+
+def test_what_does_not_fit_the_map_is_refused_by_name() -> None:
+    release = word_release(6.0)
+    with pytest.raises(Mismatch, match="'tiny' features, the release 'sift'"):
+        localize(replace(release, extractor="sift"), WORLD, dictionary=DICTIONARY)
+    with pytest.raises(Mismatch, match="both sides must use the same words"):
+        localize(release, WORLD, dictionary=tiny_dictionary(64, dimension=16))
+    with pytest.raises(InvalidInput, match="intrinsics"):
+        localize(replace(release, camera=None), WORLD, dictionary=DICTIONARY)
+    assert_found(
+        localize(replace(release, camera=None), WORLD, dictionary=DICTIONARY, camera=CAMERA)
+    )
+
+
+def test_a_distorted_camera_is_undistorted() -> None:
+    """The same rays through a lens: pixels move, the pose does not."""
+    import poselib
+
+    lens = Camera("OPENCV", 640, 480, (480.0, 480.0, 320.0, 240.0, -0.15, 0.02, 0.0, 0.0))
+    features, _ = ROOM.look(QUERY, seed=3)
+    flat = (features.keypoints + 0.5 - (320, 240)) / 480
+    bent = np.asarray(poselib.Camera(lens.model, list(lens.params), 640, 480).project(flat)) - 0.5
+    inside = (bent >= 0).all(axis=1) & (bent < (639, 479)).all(axis=1)
+    seen = replace(features.take(inside), keypoints=bent[inside].astype(np.float32))
+    mechanism = SubsetMechanism(6.0, 1, DICTIONARY)
+    release = mechanism.release(seen, rng=SeededRandom(0), camera=lens)
+    assert_found(localize(release, WORLD, dictionary=DICTIONARY))
+
+
+def test_a_damaged_map_file_is_noticed(tmp_path: Path) -> None:
+    WORLD.save(tmp_path / "map")
+    loaded = Map.load(tmp_path / "map")
+    assert loaded.image_names == WORLD.image_names
+    assert np.array_equal(loaded.points, WORLD.points)
+    for name in ("points.npy", "descriptors.npy", "manifest.json"):
+        file = tmp_path / "map" / name
+        data = file.read_bytes()
+        file.write_bytes(data[: len(data) // 2])
+        with pytest.raises(DamagedFile):
+            Map.load(tmp_path / "map")
+        file.write_bytes(data)
+
+
+def test_leaving_an_image_out_hides_it() -> None:
+    less = WORLD.without_image(3)
+    assert less.observations_per_image()[3] == 0
+    assert less.num_observations < WORLD.num_observations
+    assert_found(localize(word_release(6.0), less, dictionary=DICTIONARY))

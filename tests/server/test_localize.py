@@ -72,7 +72,7 @@ def test_quantised_raw_and_lifted_queries_go_through_the_same_door() -> None:
 def test_gravity_helps_and_is_optional() -> None:
     release = word_release(4.5)
     down = (0.0, 1.0, 0.0)
-    gravity = Gravity(tuple(QUERY.rotation @ down), down)  # type: ignore[arg-type]
+    gravity = Gravity(tuple(QUERY.rotation @ down), down)
     assert_found(localize(release, WORLD, dictionary=DICTIONARY, gravity=gravity))
     for bad in ((0.0, 0.0, 0.0), (np.nan, 0.0, 1.0), (1.0, 2.0)):
         with pytest.raises(InvalidInput, match="gravity in_camera"):
@@ -91,7 +91,7 @@ def test_the_map_remembers_a_dictionary_it_was_filed_under(tmp_path: Path) -> No
 def test_a_place_that_is_not_in_the_map_is_not_localized() -> None:
     elsewhere = make_map(make_room(seed=9), MAPPING_POSES)
     for epsilon in (6.0, 12.0):
-        for seed in range(5):
+        for seed in range(2):
             result = localize(word_release(epsilon, seed=seed), elsewhere, dictionary=DICTIONARY)
             assert result.pose is None
             assert result.reason is not None
@@ -100,7 +100,7 @@ def test_a_place_that_is_not_in_the_map_is_not_localized() -> None:
 
 def test_wrong_poses_are_practically_never_returned() -> None:
     """At ε far too small the answer must be "not localized", not a guess."""
-    for seed in range(10):
+    for seed in range(4):
         result = localize(word_release(1.0, seed=seed), WORLD, dictionary=DICTIONARY)
         if result.pose is not None:
             assert_found(result)
@@ -156,7 +156,7 @@ def test_a_distorted_camera_is_undistorted() -> None:
     features, _ = ROOM.look(QUERY, seed=3)
     flat = (features.keypoints + 0.5 - (320, 240)) / 480
     bent = np.asarray(poselib.Camera(lens.model, list(lens.params), 640, 480).project(flat)) - 0.5
-    inside = (bent >= 0).all(axis=1) & (bent < (639, 479)).all(axis=1)
+    inside = np.flatnonzero((bent >= 0).all(axis=1) & (bent < (639, 479)).all(axis=1))
     seen = replace(features.take(inside), keypoints=bent[inside].astype(np.float32))
     mechanism = SubsetMechanism(6.0, 1, DICTIONARY)
     release = mechanism.release(seen, rng=SeededRandom(0), camera=lens)

@@ -32,6 +32,9 @@ def run(
     ] = None,
     subset_size: Annotated[int, typer.Option(help="ω, words sent per descriptor.")] = 2,
     dictionary: Annotated[str, typer.Option(help="A dictionary's folder or name.")] = "bsds-16k",
+    words: Annotated[
+        int | None, typer.Option(help="|K|: one of the dictionary's levels; all words by default.")
+    ] = None,
     keep: Annotated[int | None, typer.Option(help="Send only the N strongest keypoints.")] = None,
     constant_count: Annotated[
         int | None, typer.Option(help="Send exactly N keypoints, with decoys where too few.")
@@ -66,19 +69,21 @@ def run(
         )
     if cap is not None and ledger is None:
         raise InvalidInput("--cap needs --ledger FILE, where the spending is kept.")
-    words = Dictionary.load(dictionary)
-    mechanism = SubsetMechanism(epsilon, subset_size, words)
+    public = Dictionary.load(dictionary)
+    if words is not None:
+        public = public.at(words)
+    mechanism = SubsetMechanism(epsilon, subset_size, public)
     filters: list[Filter] = [] if keep is None else [KeepStrongest(keep)]
     if constant_count is not None:
-        filters.append(ConstantCount(constant_count, words))
+        filters.append(ConstantCount(constant_count, public))
     account = None
     if ledger is not None and output is not None:
         account = Ledger(ledger, session=session, caps=None if cap is None else Caps(session=cap))
     rng = SecureRandom()
-    pipeline = Pipeline(mechanism, extractor=words.extractor, filters=tuple(filters))
+    pipeline = Pipeline(mechanism, extractor=public.extractor, filters=tuple(filters))
     features = select(photo, pipeline, rng=rng)
     event = mechanism.event(features)
-    intrinsics = None if camera is None else _camera(camera, features.image_size)
+    intrinsics = None if camera is None else parse_camera(camera, features.image_size)
     release = send(features, mechanism, rng=rng, ledger=account, camera=intrinsics)
     if output is not None:
         write_file(output, release.to_bytes())
@@ -94,7 +99,8 @@ def run(
     _tell(facts, output, explain_only, as_json)
 
 
-def _camera(text: str, image_size: tuple[int, int]) -> Camera:
+def parse_camera(text: str, image_size: tuple[int, int]) -> Camera:
+    """A camera from "MODEL,param,param,…", as COLMAP writes it."""
     model, *numbers = text.split(",")
     try:
         params = tuple(float(number) for number in numbers)

@@ -159,6 +159,7 @@ def _make(
         },
     )
     dictionary = _measure(dictionary.with_facts(**story), sample, recipe.seed)
+    dictionary = dictionary.nested(progress=progress)
     progress("indexing", 1, 1)
     return dictionary
 

@@ -13,10 +13,19 @@ from numpy.typing import NDArray
 
 from sfumato.core.checks import check_count, check_finite
 from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch
+from sfumato.core.progress import Progress, silent
 from sfumato.core.storage import check_file, load_array, load_manifest, save_arrays
 from sfumato.core.types import check_extractor_name
 from sfumato.dictionary.bundled import resolve
 from sfumato.dictionary.index import WordIndex, make_index, read_index
+from sfumato.dictionary.nested import (
+    GroupIndex,
+    check_levels,
+    coarse_words,
+    default_sizes,
+    level_fingerprint,
+    make_levels,
+)
 from sfumato.dictionary.words import check_metric, check_provenance, check_words, fingerprint_of
 
 KIND = "dictionary"
@@ -33,6 +42,7 @@ class Dictionary:
     metric       "l2", or "hamming" for packed bits
     fingerprint  SHA-256 of dtype, shape, extractor and word bytes: of the content only, so
                  a copy, another index or another manifest has the same fingerprint
+    levels       number of coarse words → (|K|,) the coarse word of each word; see `at`
 
     Any fixed map from descriptors to words keeps the guarantee of a mechanism that follows
     it, so an approximate index costs utility and never privacy. Make one with `from_words`,
@@ -46,6 +56,7 @@ class Dictionary:
     _facts: Mapping[str, Any]
     _open_index: Callable[[], WordIndex]
     _index: list[WordIndex] = field(default_factory=list)
+    levels: Mapping[int, NDArray[Any]] = field(default_factory=dict)
 
     @staticmethod
     def from_words(
@@ -115,7 +126,14 @@ class Dictionary:
             def opener() -> WordIndex:
                 return make_index(words, metric=metric, kind="exact")
 
-        own = ("kind", "format", "checksum", "files", *_identity(words, extractor, metric, ""))
+        own = {"kind", "format", "checksum", "files", "levels"}
+        own |= set(_identity(words, extractor, metric, ""))
+        sizes = manifest.get("levels", [])
+        levels = {size: load_array(folder, f"level-{size}", manifest) for size in sizes}
+        try:
+            check_levels(levels, len(words))
+        except InvalidInput as error:
+            raise DamagedFile(f"{folder} is damaged: {error}") from None
         return Dictionary(
             words=words,
             extractor=extractor,
@@ -123,6 +141,7 @@ class Dictionary:
             fingerprint=manifest["fingerprint"],
             _facts={key: value for key, value in manifest.items() if key not in own},
             _open_index=opener,
+            levels=levels,
         )
 
     def save(self, path: str | Path, *, replace: bool = False) -> None:
@@ -130,10 +149,38 @@ class Dictionary:
         data = self.index.to_bytes()
         save_arrays(
             Path(path),
-            {"words": self.words},
+            {"words": self.words, **{f"level-{n}": level for n, level in self.levels.items()}},
             {"kind": KIND, "format": FORMAT, **self.manifest},
             files=None if data is None else {INDEX_FILE: data},
             replace=replace,
+        )
+
+    def nested(
+        self, sizes: tuple[int, ...] | None = None, *, progress: Progress = silent
+    ) -> Dictionary:
+        """The same words with coarser levels, by default 1,024, 2,048, … below their number."""
+        chosen = default_sizes(self.num_words) if sizes is None else sizes
+        levels = make_levels(self.words, self.metric, chosen, progress=progress)
+        return replace(self, levels=levels)
+
+    def at(self, num_words: int) -> Dictionary:
+        """This dictionary with `num_words` words: itself, or one of its levels."""
+        if num_words == self.num_words:
+            return self
+        groups = self.levels.get(num_words)
+        if groups is None:
+            sizes = ", ".join(str(size) for size in sorted({*self.levels, self.num_words}))
+            raise InvalidInput(
+                f"this dictionary has levels of {sizes} words, none of {num_words}; choose one of "
+                "these or build another dictionary."
+            )
+        return Dictionary(
+            words=coarse_words(self.words, groups, num_words, self.metric),
+            extractor=self.extractor,
+            metric=self.metric,
+            fingerprint=level_fingerprint(self.fingerprint, num_words, groups),
+            _facts={**self._facts, "level_of": self.fingerprint},
+            _open_index=lambda: GroupIndex(lambda: self.index, groups),
         )
 
     @property
@@ -149,7 +196,8 @@ class Dictionary:
     def manifest(self) -> dict[str, Any]:
         """What travels with the words: where they come from and how they were made."""
         own = _identity(self.words, self.extractor, self.metric, self.fingerprint)
-        return {**deepcopy(dict(self._facts)), **own}
+        levels = {"levels": sorted(self.levels)} if self.levels else {}
+        return {**deepcopy(dict(self._facts)), **own, **levels}
 
     @property
     def index(self) -> WordIndex:

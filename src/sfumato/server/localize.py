@@ -52,14 +52,7 @@ def localize(
             "extract with the map's extractor."
         )
     candidates = match_release(release, world, dictionary)
-    places = retrieve_places(
-        release.keypoints,
-        release.image_size,
-        candidates,
-        world,
-        options.retrieval,
-        shortlist=shortlist,
-    )
+    places = retrieve_places(release, candidates, world, options.retrieval, shortlist=shortlist)
     return best_pose(places, release, world, camera, options.pose, gravity)
 
 

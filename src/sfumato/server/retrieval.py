@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.releases import KeypointRelease
 from sfumato.matching.support import SupportOptions, count_supporters, support_radius
 from sfumato.server.mapping.map import Map
 
@@ -48,6 +49,11 @@ class Candidates:
     row: NDArray[np.int64]
     weight: NDArray[np.float64]
 
+    def without(self, rows: slice) -> Candidates:
+        """The same without these features of the map, to ask an image about itself."""
+        kept = (self.row < rows.start) | (self.row >= rows.stop)
+        return Candidates(self.keypoint[kept], self.row[kept], self.weight[kept])
+
 
 @dataclass(frozen=True, eq=False)
 class Place:
@@ -67,8 +73,7 @@ class Place:
 
 
 def retrieve_places(
-    keypoints: NDArray[np.float32],
-    image_size: tuple[int, int],
+    release: KeypointRelease,
     candidates: Candidates,
     world: Map,
     options: RetrievalOptions,
@@ -76,7 +81,7 @@ def retrieve_places(
     shortlist: NDArray[np.int64] | None = None,
 ) -> list[Place]:
     """The most promising places, best first; `shortlist` replaces the vote where it is given."""
-    by_image = _ByImage(keypoints, image_size, candidates, world, options.support)
+    by_image = _ByImage(release, candidates, world, options.support)
     if shortlist is None:
         shortlist = _most_voted(candidates, by_image.image, world, options.max_images)
     scores = np.array([by_image.score(int(image)) for image in shortlist])
@@ -112,15 +117,10 @@ class _ByImage:
     """Candidates grouped by the image of the map they were found in."""
 
     def __init__(
-        self,
-        keypoints: NDArray[np.float32],
-        image_size: tuple[int, int],
-        candidates: Candidates,
-        world: Map,
-        options: SupportOptions,
+        self, release: KeypointRelease, candidates: Candidates, world: Map, options: SupportOptions
     ) -> None:
-        self._keypoints, self._world, self._options = keypoints, world, options
-        self._area = float(image_size[0] * image_size[1])
+        self._keypoints, self._world, self._options = release.keypoints, world, options
+        self._area = float(release.image_size[0] * release.image_size[1])
         self.image = world.image_of(candidates.row)
         order = np.argsort(self.image, kind="stable")
         self._keypoint, self._row = candidates.keypoint[order], candidates.row[order]

@@ -138,6 +138,8 @@ class Map:
 
     def word_index_of(self, release: WordRelease, dictionary: Dictionary | None) -> InvertedIndex:
         """The index for a release's own dictionary, which must be known or given."""
+        if dictionary is not None and release.num_words in dictionary.levels:
+            dictionary = dictionary.at(release.num_words)
         if dictionary is not None and dictionary.fingerprint != release.dictionary:
             raise Mismatch(
                 f"the release uses dictionary {release.dictionary[:12]}…, this one is "

@@ -1,0 +1,116 @@
+"""`sfumato plan`: which settings suit a map and an ε."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from sfumato.cli.output import JsonFlag, emit_json, progress_bar
+from sfumato.device.mechanisms.base import NOT_PROTECTED
+from sfumato.dictionary import Dictionary
+from sfumato.privacy.plan import Choice, Plan, plan
+from sfumato.server.mapping import Map
+
+
+def run(
+    world: Annotated[Path, typer.Argument(metavar="MAP", help="The folder of a map.")],
+    epsilon: Annotated[float, typer.Option(help="ε per descriptor.")],
+    picture_epsilon: Annotated[
+        float | None, typer.Option(help="The most a whole picture may spend, N·ε.")
+    ] = None,
+    dictionary: Annotated[str, typer.Option(help="A dictionary's folder or name.")] = "bsds-16k",
+    images: Annotated[int, typer.Option(help="Images of the map to try each setting on.")] = 10,
+    max_distance: Annotated[
+        float, typer.Option(help="A trial succeeds within this distance, in the map's unit …")
+    ] = 0.25,
+    max_angle: Annotated[float, typer.Option(help="… and within this angle, in degrees.")] = 2.0,
+    as_json: JsonFlag = False,
+) -> None:
+    """Predict the share localized for each |K|, ω and number of keypoints.
+
+    Images of the map are localized in the map without them. Queries that look different
+    will do worse.
+
+    Example: sfumato plan map/ --epsilon 8 --picture-epsilon 8000
+    """
+    with progress_bar(quiet=as_json) as progress:
+        made = plan(
+            Map.load(world),
+            Dictionary.load(dictionary),
+            epsilon=epsilon,
+            picture_epsilon=picture_epsilon,
+            num_images=images,
+            max_distance=max_distance,
+            max_angle_deg=max_angle,
+            progress=progress,
+        )
+    if as_json:
+        emit_json(_as_dict(made))
+    else:
+        _print(made)
+
+
+def _as_dict(made: Plan) -> dict[str, Any]:
+    return {
+        "epsilon_per_descriptor": made.epsilon,
+        "picture_epsilon_limit": made.picture_epsilon,
+        "recommended": _choice(made.recommended),
+        "choices": [_choice(choice) for choice in made.choices],
+        "not_protected": list(NOT_PROTECTED),
+    }
+
+
+def _choice(choice: Choice) -> dict[str, Any]:
+    return {
+        "num_words": choice.num_words,
+        "subset_size": choice.subset_size,
+        "max_keypoints": choice.max_keypoints,
+        "share_localized": choice.share,
+        "share_interval_95": list(choice.interval),
+        "trials": choice.trials,
+        "epsilon_per_picture": choice.picture_epsilon,
+        "bytes_per_picture": choice.bytes_per_picture,
+        "server_seconds_median": choice.seconds,
+    }
+
+
+def _print(made: Plan) -> None:
+    console = Console(highlight=False)
+    best = made.recommended
+    keypoints = "all keypoints" if best.max_keypoints is None else f"{best.max_keypoints} keypoints"
+    console.print(
+        f"[bold]ε = {made.epsilon:g} per descriptor[/bold]: send {keypoints}, "
+        f"{best.subset_size} of {best.num_words:,} words each"
+    )
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in (
+        "|K|",
+        "ω",
+        "keypoints",
+        "localized",
+        "95 %",
+        "ε per picture",
+        "bytes",
+        "server s",
+    ):
+        table.add_column(name, justify="right")
+    for choice in made.choices[:12]:
+        low, high = choice.interval
+        table.add_row(
+            f"{choice.num_words:,}",
+            str(choice.subset_size),
+            "all" if choice.max_keypoints is None else str(choice.max_keypoints),
+            f"{choice.localized}/{choice.trials}",
+            f"{low:.0%}–{high:.0%}",
+            f"{choice.picture_epsilon:,.0f}",
+            f"{choice.bytes_per_picture:,.0f}",
+            f"{choice.seconds:.2f}",
+        )
+    console.print(table)
+    if len(made.choices) > 12:
+        console.print(f"[dim]… and {len(made.choices) - 12} more; --json shows all[/dim]")
+    console.print(f"[dim]not protected: {', '.join(NOT_PROTECTED)}[/dim]")

@@ -1,0 +1,207 @@
+"""Which |K|, ω and number of keypoints suit a map and an ε: tried on the map's own images.
+
+Every trial takes an image of the map as if it were a query: its features are protected on the
+device's side, localized on the server's, with the image itself left out of the map. What comes
+out is a prediction for queries that look like the map's images; harder ones will do worse.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.core.checks import check_count, check_epsilon
+from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.progress import Progress, silent
+from sfumato.core.randomness import SecureRandom
+from sfumato.core.releases import WordRelease
+from sfumato.core.types import Features
+from sfumato.device.mechanisms import SubsetMechanism
+from sfumato.dictionary import Dictionary
+from sfumato.server.localize import LocalizeOptions, best_pose, match_release
+from sfumato.server.mapping.map import Map
+from sfumato.server.retrieval import retrieve_places
+
+#: Keypoint counts that are tried; 0 stands for all of an image's.
+KEYPOINTS = (0, 2000, 1000, 500)
+SUBSET_SIZES = (1, 2)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One setting and what it gave."""
+
+    num_words: int
+    subset_size: int
+    max_keypoints: int | None
+    localized: int
+    trials: int
+    picture_epsilon: float  # mean over the images tried
+    bytes_per_picture: float
+    seconds: float  # median on this machine, server's side
+
+    @property
+    def share(self) -> float:
+        return self.localized / self.trials
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Wilson's 95 % interval of the share."""
+        n, p, z = self.trials, self.share, 1.96
+        middle = (p + z * z / (2 * n)) / (1 + z * z / n)
+        half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
+        return max(middle - half, 0.0), min(middle + half, 1.0)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All settings tried, best first. ε holds per descriptor; pictures compose to N·ε."""
+
+    epsilon: float
+    picture_epsilon: float | None
+    choices: tuple[Choice, ...]
+
+    @property
+    def recommended(self) -> Choice:
+        return self.choices[0]
+
+
+def plan(
+    world: Map,
+    dictionary: Dictionary,
+    *,
+    epsilon: float,
+    picture_epsilon: float | None = None,
+    num_images: int = 10,
+    max_distance: float = 0.25,
+    max_angle_deg: float = 2.0,
+    options: LocalizeOptions | None = None,
+    progress: Progress = silent,
+) -> Plan:
+    """Try the dictionary's levels, subset sizes and keypoint counts on images of the map.
+
+    picture_epsilon  the most a whole picture may spend: limits keypoints to B/ε
+    max_distance     a trial succeeds within this distance, in the map's unit, and max_angle_deg
+    """
+    check_epsilon(epsilon)
+    if dictionary.extractor != world.extractor:
+        raise Mismatch(
+            f"the map holds {world.extractor!r} features, the dictionary "
+            f"{dictionary.extractor!r} words; use one extractor for both."
+        )
+    if picture_epsilon is not None and not picture_epsilon >= 4 * epsilon:
+        raise InvalidInput(
+            f"a pose needs at least 4 keypoints, {4 * epsilon:g} at this epsilon; picture_epsilon "
+            f"is {picture_epsilon!r}."
+        )
+    check_count("num_images", num_images, low=1)
+    images = _spread_images(world, num_images)
+    settings = list(_settings(dictionary, epsilon, picture_epsilon))
+    choices = []
+    for done, (level, size, most) in enumerate(settings):
+        progress("planning", done, len(settings))
+        mechanism = SubsetMechanism(epsilon, size, level)
+        trials = [
+            _try(world, image, mechanism, most, max_distance, max_angle_deg, options)
+            for image in images
+        ]
+        choices.append(
+            Choice(
+                num_words=level.num_words,
+                subset_size=size,
+                max_keypoints=most,
+                localized=sum(trial.localized for trial in trials),
+                trials=len(trials),
+                picture_epsilon=float(np.mean([trial.num_keypoints for trial in trials])) * epsilon,
+                bytes_per_picture=float(np.mean([trial.num_bytes for trial in trials])),
+                seconds=float(np.median([trial.seconds for trial in trials])),
+            )
+        )
+    progress("planning", len(settings), len(settings))
+    # Most localized first; among equals the cheapest for privacy, then the quickest.
+    choices.sort(key=lambda choice: (-choice.share, choice.picture_epsilon, choice.seconds))
+    return Plan(epsilon, picture_epsilon, tuple(choices))
+
+
+@dataclass(frozen=True)
+class _Trial:
+    localized: bool
+    num_keypoints: int
+    num_bytes: int
+    seconds: float
+
+
+def _settings(
+    dictionary: Dictionary, epsilon: float, picture_epsilon: float | None
+) -> Iterator[tuple[Dictionary, int, int | None]]:
+    limit = None if picture_epsilon is None else math.floor(picture_epsilon / epsilon)
+    counts = {count or None for count in KEYPOINTS}
+    if limit is not None:
+        counts = {limit, *(count for count in counts if count is not None and count < limit)}
+    for num_words in sorted({*dictionary.levels, dictionary.num_words}):
+        level = dictionary.at(num_words)
+        for size in SUBSET_SIZES:
+            if size < num_words:
+                for count in sorted(counts, key=lambda count: count or math.inf):
+                    yield level, size, count
+
+
+def _spread_images(world: Map, count: int) -> list[int]:
+    """Images spread over the map that see enough to be asked about."""
+    usable = np.flatnonzero(world.observations_per_image() >= 20)
+    if not len(usable):
+        raise InvalidInput("no image of this map sees 20 points; there is nothing to plan with.")
+    rows = np.unique(np.linspace(0, len(usable) - 1, min(count, len(usable))).round().astype(int))
+    return [int(image) for image in usable[rows]]
+
+
+def _try(
+    world: Map,
+    image: int,
+    mechanism: SubsetMechanism,
+    most: int | None,
+    max_distance: float,
+    max_angle_deg: float,
+    options: LocalizeOptions | None,
+) -> _Trial:
+    options = options or LocalizeOptions()
+    camera = world.camera(image)
+    release = mechanism.release(
+        image_features(world, image, most), rng=SecureRandom(), camera=camera
+    )
+    start = time.perf_counter()
+    candidates = match_release(release, world, mechanism.dictionary)
+    candidates = candidates.without(world.features_of(image))
+    places = retrieve_places(release, candidates, world, options.retrieval)
+    found = best_pose(places, release, world, camera, options.pose)
+    seconds = time.perf_counter() - start
+    good = False
+    if found.pose is not None:
+        distance, degrees = found.pose.error_to(world.pose(image))
+        good = distance <= max_distance and degrees <= max_angle_deg
+    return _Trial(good, len(release), _size_of(release), seconds)
+
+
+def image_features(world: Map, image: int, most: int | None = None) -> Features:
+    """The features of an image of the map, strongest first as they were extracted."""
+    rows = world.features_of(image)
+    rows = slice(rows.start, rows.stop if most is None else min(rows.stop, rows.start + most))
+    count = rows.stop - rows.start
+    camera = world.camera(image)
+    return Features(
+        keypoints=np.asarray(world.keypoints[rows]),
+        descriptors=np.asarray(world.descriptors[rows]),
+        scores=np.zeros(count, dtype=np.float32),
+        scales=np.zeros(count, dtype=np.float32),
+        angles=np.full(count, -1, dtype=np.float32),
+        image_size=(camera.width, camera.height),
+        extractor=world.extractor,
+    )
+
+
+def _size_of(release: WordRelease) -> int:
+    return len(release.to_bytes())

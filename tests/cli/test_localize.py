@@ -1,0 +1,102 @@
+"""`sfumato localize` on a world with known truth."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sfumato.cli.app import main
+from sfumato.core.randomness import SeededRandom
+from sfumato.device.mechanisms import SubsetMechanism
+from support import one_of_each_release
+from synthetic import CAMERA, DICTIONARY, MAPPING_POSES, make_map, make_room, pose_at
+
+ROOM = make_room(1500)
+QUERY = pose_at(0.7, 0.1, 0.8, turn_deg=5)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("localize")
+    make_map(ROOM, MAPPING_POSES[:8]).save(path / "map")
+    DICTIONARY.save(path / "words")
+    features, _ = ROOM.look(QUERY, seed=0)
+    mechanism = SubsetMechanism(7.0, 1, DICTIONARY)
+    for name, camera in (("query.sfr", CAMERA), ("bare.sfr", None)):
+        release = mechanism.release(features, rng=SeededRandom(0), camera=camera)
+        (path / name).write_bytes(release.to_bytes())
+    return path
+
+
+def sfumato(*words: object) -> int:
+    with pytest.raises(SystemExit) as stopped:
+        main([str(word) for word in words])
+    assert isinstance(stopped.value.code, int)
+    return stopped.value.code
+
+
+def test_a_release_is_localized(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    common = ["localize", folder / "query.sfr", "--map", folder / "map"]
+    common += ["--dictionary", folder / "words"]
+    assert sfumato(*common, "--json") == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert np.allclose(shown["center"], QUERY.center, atol=0.05)
+    assert shown["log10_chance"] < -4
+    assert sfumato(*common) == 0
+    assert "localized" in capsys.readouterr().out
+
+
+def test_a_camera_can_be_given(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    common = ["localize", folder / "bare.sfr", "--map", folder / "map"]
+    common += ["--dictionary", folder / "words"]
+    assert sfumato(*common) == 2
+    assert "intrinsics" in capsys.readouterr().err
+    assert sfumato(*common, "--camera", "PINHOLE,480,480,320,240") == 0
+
+
+def test_a_pairs_file_replaces_retrieval(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pairs = tmp_path / "pairs.txt"
+    pairs.write_text("q.jpg view-4.png\nq.jpg view-5.png\nother.jpg view-0.png\n")
+    common = ["localize", folder / "query.sfr", "--map", folder / "map", "--pairs", pairs]
+    common += ["--dictionary", folder / "words"]
+    assert sfumato(*common, "--query", "q.jpg") == 0
+    assert sfumato(*common) == 2
+    assert "--query" in capsys.readouterr().err
+    assert sfumato(*common, "--query", "none.jpg") == 2
+    assert "lists no image" in capsys.readouterr().err
+    pairs.write_text("q.jpg nowhere.png\n")
+    assert sfumato(*common, "--query", "q.jpg") == 2
+    assert "not in the map" in capsys.readouterr().err
+
+
+def test_what_is_not_localized_ends_with_exit_code_one(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    features, _ = make_room(1500, seed=8).look(QUERY, seed=0)
+    stranger = SubsetMechanism(7.0, 1, DICTIONARY).release(
+        features, rng=SeededRandom(0), camera=CAMERA
+    )
+    (tmp_path / "q.sfr").write_bytes(stranger.to_bytes())
+    common = ["localize", tmp_path / "q.sfr", "--map", folder / "map"]
+    assert sfumato(*common, "--dictionary", folder / "words") == 1
+    assert "not localized" in capsys.readouterr().out
+
+
+def test_bad_files_are_named(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sfumato("localize", tmp_path / "no.sfr", "--map", folder / "map") == 2
+    assert "cannot be read" in capsys.readouterr().err
+    (tmp_path / "x.sfr").write_bytes(b"not a release")
+    assert sfumato("localize", tmp_path / "x.sfr", "--map", folder / "map") == 2
+    assert "at least 104 bytes" in capsys.readouterr().err
+    (tmp_path / "codes.sfr").write_bytes(one_of_each_release()["codes"].to_bytes())
+    assert sfumato("localize", tmp_path / "codes.sfr", "--map", folder / "map") == 2
+    assert "no keypoints" in capsys.readouterr().err
+    assert sfumato("localize", folder / "query.sfr", "--map", tmp_path) == 2
+    assert "not a stored map" in capsys.readouterr().err

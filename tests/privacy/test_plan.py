@@ -1,0 +1,71 @@
+"""The planner tries settings on the map itself and says what each costs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from sfumato.cli.app import main
+from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.dictionary import Dictionary
+from sfumato.privacy.plan import Choice, plan
+from support import tiny_dictionary
+from synthetic import DICTIONARY, MAPPING_POSES, make_map, make_room
+
+NESTED = DICTIONARY.nested((64,))
+WORLD = make_map(make_room(1500), MAPPING_POSES[:6])
+
+
+def test_a_generous_epsilon_localizes_and_a_tiny_one_does_not() -> None:
+    good = plan(WORLD, NESTED, epsilon=8.0, num_images=2)
+    assert good.recommended.share == 1
+    assert good.choices == tuple(sorted(good.choices, key=lambda choice: -choice.share))
+    sizes = {(choice.num_words, choice.subset_size) for choice in good.choices}
+    assert sizes == {(64, 1), (64, 2), (512, 1), (512, 2)}
+    poor = plan(WORLD, NESTED, epsilon=0.1, num_images=2)
+    assert poor.recommended.share == 0
+
+
+def test_a_budget_per_picture_limits_the_keypoints() -> None:
+    made = plan(WORLD, NESTED, epsilon=8.0, picture_epsilon=2400, num_images=1)
+    assert {choice.max_keypoints for choice in made.choices} == {300}
+    assert all(choice.picture_epsilon <= 2400 for choice in made.choices)
+
+
+def test_intervals_hold_the_share() -> None:
+    for localized in (0, 3, 10):
+        low, high = Choice(64, 1, None, localized, 10, 0.0, 0.0, 0.0).interval
+        assert 0 <= low <= localized / 10 <= high <= 1
+        assert high - low > 0.2
+
+
+def test_bad_questions_are_refused() -> None:
+    with pytest.raises(Mismatch, match="use one extractor"):
+        plan(WORLD, Dictionary.load("bsds-16k"), epsilon=8.0)
+    with pytest.raises(InvalidInput, match="at least 4 keypoints"):
+        plan(WORLD, tiny_dictionary(8, dimension=16), epsilon=8.0, picture_epsilon=10)
+    with pytest.raises(InvalidInput, match="epsilon must be"):
+        plan(WORLD, NESTED, epsilon=0)
+
+
+def test_the_command_recommends_with_unit_and_limits(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    WORLD.save(tmp_path / "map")
+    DICTIONARY.save(tmp_path / "words")
+    arguments = ["plan", str(tmp_path / "map"), "--epsilon", "8", "--images", "1"]
+    arguments += ["--dictionary", str(tmp_path / "words"), "--picture-epsilon", "4000"]
+    with pytest.raises(SystemExit) as stopped:
+        main([*arguments, "--json"])
+    assert stopped.value.code == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["epsilon_per_descriptor"] == 8
+    assert shown["recommended"]["epsilon_per_picture"] <= 4000
+    assert shown["not_protected"]
+    with pytest.raises(SystemExit):
+        main(arguments)
+    text = capsys.readouterr().out
+    assert "ε = 8 per descriptor" in text
+    assert "not protected" in text

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sfumato.core.errors import SfumatoError
     from sfumato.core.randomness import SecureRandom, SeededRandom
     from sfumato.core.releases import Release
-    from sfumato.core.types import Camera, Features, PrivacyEvent
+    from sfumato.core.types import Camera, Features, Localization, Pose, PrivacyEvent
     from sfumato.device.filters import ConstantCount, KeepStrongest
     from sfumato.device.ledger import Caps, Ledger
     from sfumato.device.mechanisms import (
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from sfumato.dictionary import Dictionary, build_dictionary
     from sfumato.features import extract, load_image
     from sfumato.privacy.audit import audit
+    from sfumato.privacy.plan import plan
+    from sfumato.server.localize import localize
+    from sfumato.server.mapping import Map, build_map
 
 __version__ = "0.1.0.dev0"
 
@@ -34,7 +37,7 @@ _HOMES = {
     "sfumato.core.errors": ("SfumatoError",),
     "sfumato.core.randomness": ("SecureRandom", "SeededRandom"),
     "sfumato.core.releases": ("Release",),
-    "sfumato.core.types": ("Camera", "Features", "PrivacyEvent"),
+    "sfumato.core.types": ("Camera", "Features", "Localization", "Pose", "PrivacyEvent"),
     "sfumato.device.filters": ("ConstantCount", "KeepStrongest"),
     "sfumato.device.ledger": ("Caps", "Ledger"),
     "sfumato.device.mechanisms": (
@@ -49,6 +52,9 @@ _HOMES = {
     "sfumato.dictionary": ("Dictionary", "build_dictionary"),
     "sfumato.features": ("extract", "load_image"),
     "sfumato.privacy.audit": ("audit",),
+    "sfumato.privacy.plan": ("plan",),
+    "sfumato.server.localize": ("localize",),
+    "sfumato.server.mapping": ("Map", "build_map"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -60,10 +66,13 @@ __all__ = [
     "Features",
     "KeepStrongest",
     "Ledger",
+    "Localization",
+    "Map",
     "MemoisedSubset",
     "Naive",
     "Pipeline",
     "Plain",
+    "Pose",
     "PrivacyEvent",
     "Quantize",
     "RandomizedResponse",
@@ -74,8 +83,11 @@ __all__ = [
     "SubsetMechanism",
     "audit",
     "build_dictionary",
+    "build_map",
     "extract",
     "load_image",
+    "localize",
+    "plan",
     "protect",
 ]
 

@@ -6,7 +6,8 @@ import sys
 
 import typer
 
-from sfumato.cli import audit, dictionary, extract, protect
+from sfumato.cli import audit, dictionary, extract, localize, plan, protect
+from sfumato.cli import map as maps
 from sfumato.core.errors import SfumatoError
 
 app = typer.Typer(
@@ -25,7 +26,10 @@ def root() -> None:
 
 app.command("extract")(extract.run)
 app.add_typer(dictionary.app, name="dictionary")
+app.add_typer(maps.app, name="map")
 app.command("protect")(protect.run)
+app.command("localize")(localize.run)
+app.command("plan")(plan.run)
 app.command("audit")(audit.run)
 
 

@@ -104,7 +104,7 @@ def _vectors(descriptors: NDArray[Any], binary: bool) -> NDArray[np.float32]:
 
 
 def _squares(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    return np.einsum("nd,nd->n", vectors, vectors)[:, None]
+    return np.asarray(np.einsum("nd,nd->n", vectors, vectors)[:, None])
 
 
 def epipolar_errors(

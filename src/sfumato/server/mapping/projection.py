@@ -53,15 +53,22 @@ def unproject(camera: Camera, pixels: NDArray[Any]) -> NDArray[np.float64]:
             missed = _distort(camera, flat) - target
             if not (np.abs(missed) > 1e-12).any():
                 break
-            in_x = (_distort(camera, flat + (_STEP, 0)) - _distort(camera, flat - (_STEP, 0))).T
-            in_y = (_distort(camera, flat + (0, _STEP)) - _distort(camera, flat - (0, _STEP))).T
-            (a, c), (b, d) = in_x / (2 * _STEP), in_y / (2 * _STEP)
+            (a, c), (b, d) = (_slope(camera, flat, axis).T for axis in (0, 1))
             scale = a * d - b * c
             flat[:, 0] -= (d * missed[:, 0] - b * missed[:, 1]) / scale
             flat[:, 1] -= (a * missed[:, 1] - c * missed[:, 0]) / scale
-        back = np.abs(_distort(camera, flat) - target).max(axis=1, initial=0)
-    flat[~(back < 1e-6)] = np.nan
+        (a, c), (b, d) = (_slope(camera, flat, axis).T for axis in (0, 1))
+        found = np.abs(_distort(camera, flat) - target).max(axis=1, initial=0) < 1e-6
+        # Beyond the fold the lens turns inside out, or the other side comes round.
+        found &= (a * d - b * c > 0) & ((flat * target).sum(axis=1) >= 0)
+    flat[~found] = np.nan
     return flat
+
+
+def _slope(camera: Camera, flat: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+    step = np.zeros(2)
+    step[axis] = _STEP
+    return (_distort(camera, flat + step) - _distort(camera, flat - step)) / (2 * _STEP)
 
 
 def _center(camera: Camera) -> NDArray[np.float64]:

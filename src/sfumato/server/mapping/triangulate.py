@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +82,8 @@ class Views:
         return offset * self.focals[image], in_camera
 
     def centers(self) -> Floats:
-        return -np.matvec(self.rotations.transpose(0, 2, 1), self.translations)
+        """(I, 3) positions of the images in the world."""
+        return np.asarray(-np.matvec(self.rotations.transpose(0, 2, 1), self.translations))
 
     def directions(self, rows: Rows) -> Floats:
         """Unit vectors in the world along which features look."""
@@ -176,14 +178,14 @@ def _count_votes(
     views: Views, tracks: Tracks, owner_track: Rows, guesses: Floats, limit: float
 ) -> Floats:
     """Σ (1 − e²/limit²) over the features of the track that agree with each guess."""
-    lengths = np.diff(tracks.start)[owner_track]
-    bounds = np.searchsorted(np.cumsum(lengths), np.arange(0, lengths.sum() + _CHUNK, _CHUNK))
+    total = np.cumsum(np.diff(tracks.start)[owner_track])
+    cuts = np.searchsorted(total, np.arange(_CHUNK, int(total[-1]), _CHUNK))
+    bounds = np.unique([0, *cuts.tolist(), len(guesses)]).tolist()
     votes = np.zeros(len(guesses))
-    for low, high in zip(bounds[:-1], bounds[1:] + 1, strict=True):
-        part = slice(int(low), int(high))
-        owner, member = spread(tracks.start, owner_track[part])
-        error = views.errors(tracks.rows[member], guesses[part][owner]) / limit
-        votes[part] = np.bincount(owner, np.maximum(1 - error**2, 0), len(guesses[part]))
+    for low, high in pairwise(bounds):
+        owner, member = spread(tracks.start, owner_track[low:high])
+        error = views.errors(tracks.rows[member], guesses[low:high][owner]) / limit
+        votes[low:high] = np.bincount(owner, np.maximum(1 - error**2, 0), high - low)
     return votes
 
 
@@ -199,7 +201,8 @@ def _refine(views: Views, points: Floats, rows: Rows, owner: Rows) -> Floats:
     count = len(points)
 
     def cost(at: Floats) -> Floats:
-        return np.bincount(owner, views.errors(rows, at[owner]) ** 2, count)
+        errors = views.errors(rows, at[owner])
+        return np.asarray(np.bincount(owner, errors * errors, count), dtype=np.float64)
 
     image = views.image_of[rows]
     rotation, focal = views.rotations[image], views.focals[image]

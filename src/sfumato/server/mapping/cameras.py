@@ -1,0 +1,132 @@
+"""Where intrinsics and poses come from: cameras.json, EXIF, or a rule of thumb.
+
+cameras.json holds one entry per image, by its name below `images/`:
+
+    {"0000.jpg": {"width": 1536, "height": 1024,
+                  "K": [[fx, 0, cx], [0, fy, cy], [0, 0, 1]],
+                  "R_cam_from_world": 3×3, "t_cam_from_world": 3}}
+
+K counts from pixel centres; our `Camera` counts from corners, as COLMAP does, so half a pixel
+is added to the principal point. K may be left out, and so may R and t, both together.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from sfumato.core.errors import InvalidInput
+from sfumato.core.types import Camera, Pose, frozen_array
+from sfumato.server.mapping.projection import HALF_PIXEL
+
+#: Focal length over the longer side, where nothing is known: a field of view of 45°.
+FOCAL_PRIOR = 1.2
+
+#: Written with six digits, a rotation is orthonormal to about 1e−6; beyond this it is none.
+_ROUNDING = 1e-4
+
+_EXIF_IFD, _FOCAL_35MM = 0x8769, 0xA405
+_FILM_DIAGONAL = math.hypot(36, 24)
+
+
+@dataclass(frozen=True)
+class SceneCameras:
+    """What a cameras.json says, by the name of the image; either may lack some names."""
+
+    cameras: Mapping[str, Camera]
+    poses: Mapping[str, Pose]
+    names: tuple[str, ...]
+
+
+def read_cameras_json(path: str | Path) -> SceneCameras:
+    """Read intrinsics and poses; every entry is checked before any is used.
+
+    A rotation that differs from a proper one by no more than the rounding of its digits is
+    replaced by the nearest proper one.
+    """
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InvalidInput(f"there is no cameras file at {path}.") from None
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise InvalidInput(f"{path} is not valid JSON: {error}.") from None
+    if not isinstance(content, dict) or not content:
+        raise InvalidInput(f"{path} must hold one object per image by name, got something else.")
+    cameras: dict[str, Camera] = {}
+    poses: dict[str, Pose] = {}
+    for name, entry in content.items():
+        if not isinstance(entry, dict):
+            raise InvalidInput(f"{path}: the entry of {name} must be an object with K, R and t.")
+        try:
+            if "K" in entry:
+                cameras[name] = _camera(entry)
+            if "R_cam_from_world" in entry or "t_cam_from_world" in entry:
+                poses[name] = _pose(entry)
+        except KeyError as error:
+            raise InvalidInput(f"{path}: the entry of {name} has no {error}.") from None
+        except InvalidInput as error:
+            raise InvalidInput(f"{path}: the entry of {name} is refused: {error}") from None
+    return SceneCameras(cameras, poses, tuple(content))
+
+
+def _camera(entry: dict[str, Any]) -> Camera:
+    matrix = frozen_array("K", entry["K"], np.float64)
+    if matrix.shape != (3, 3):
+        raise InvalidInput(f"K must have shape (3, 3), got {matrix.shape}.")
+    fixed = matrix.copy()
+    fixed[0, 0] = fixed[1, 1] = fixed[0, 2] = fixed[1, 2] = 0
+    if not np.array_equal(fixed, np.diag([0, 0, 1])):
+        raise InvalidInput("K must be [[fx, 0, cx], [0, fy, cy], [0, 0, 1]]; skew is not handled.")
+    center = (float(matrix[0, 2]) + HALF_PIXEL, float(matrix[1, 2]) + HALF_PIXEL)
+    focals = (float(matrix[0, 0]), float(matrix[1, 1]))
+    return Camera("PINHOLE", entry["width"], entry["height"], (*focals, *center))
+
+
+def _pose(entry: dict[str, Any]) -> Pose:
+    rotation = frozen_array("R_cam_from_world", entry["R_cam_from_world"], np.float64)
+    translation = frozen_array("t_cam_from_world", entry["t_cam_from_world"], np.float64)
+    if rotation.shape != (3, 3):
+        raise InvalidInput(f"R_cam_from_world must have shape (3, 3), got {rotation.shape}.")
+    error = float(np.abs(rotation @ rotation.T - np.eye(3)).max())
+    if error > _ROUNDING or np.linalg.det(rotation) < 0:
+        raise InvalidInput(
+            f"R_cam_from_world must be a proper rotation, its columns are off by {error:.2g}; "
+            "check that it was not scaled, mirrored or cut."
+        )
+    if error > 1e-9:
+        left, _, right = np.linalg.svd(rotation)
+        rotation = left @ right
+    return Pose(rotation, translation)
+
+
+def guess_camera(image_size: tuple[int, int], focal_35mm: float | None = None) -> Camera:
+    """A camera to begin with: from a focal length in 35 mm terms, or 1.2 times the longer side.
+
+    One radial parameter, zero, is left for bundle adjustment to find.
+    """
+    width, height = image_size
+    focal = FOCAL_PRIOR * max(width, height)
+    if focal_35mm is not None:
+        focal = focal_35mm / _FILM_DIAGONAL * math.hypot(width, height)
+    return Camera("SIMPLE_RADIAL", width, height, (focal, width / 2, height / 2, 0.0))
+
+
+def read_focal_35mm(path: str | Path) -> float | None:
+    """The focal length an EXIF header gives in 35 mm terms; None where it does not."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with Image.open(path) as image:
+                value = float(image.getexif().get_ifd(_EXIF_IFD).get(_FOCAL_35MM, 0))
+    except Exception:  # noqa: BLE001 - damaged headers raise anything; the picture may be fine
+        return None
+    # 0 stands for unknown; below 5 and above 2000 mm no lens is sold.
+    return value if 5 <= value <= 2000 else None

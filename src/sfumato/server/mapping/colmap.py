@@ -1,0 +1,211 @@
+"""The one place that calls pycolmap: structure from motion when poses are unknown.
+
+zlib and numpy come first: pycolmap imported before them makes later PNG writing abort the
+process. Bad options abort it too, so everything is checked on this side, and arrays come back,
+never pycolmap's objects.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import zlib  # noqa: F401 - see above
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cv2  # noqa: F401 - see above
+import numpy as np
+import pycolmap
+from numpy.typing import NDArray
+
+from sfumato.core.checks import check_count, check_finite, check_shape
+from sfumato.core.errors import InvalidInput, SfumatoError
+from sfumato.core.progress import Progress, silent
+from sfumato.core.types import CAMERA_MODELS, Camera, Pose
+from sfumato.server.mapping.assemble import SparseModel
+from sfumato.server.mapping.projection import HALF_PIXEL
+
+# glog writes to stderr, where our progress bar is; only what ends the process may still speak.
+pycolmap.logging.minloglevel = 3
+
+MAX_SEED = 2**31 - 1
+Matches = Mapping[tuple[int, int], NDArray[np.int64]]
+
+
+@dataclass(frozen=True)
+class CameraStart:
+    """A camera as reconstruction begins with it.
+
+    trusted  the focal length is measured (EXIF, given), not guessed
+    fixed    given by the caller and not to be changed
+    """
+
+    camera: Camera
+    trusted: bool
+    fixed: bool
+
+
+def version() -> str:
+    """Which COLMAP does the work."""
+    return str(pycolmap.__version__)
+
+
+def reconstruct(
+    names: Sequence[str],
+    keypoints: Sequence[NDArray[np.float32]],
+    matches: Matches,
+    cameras: Sequence[CameraStart],
+    camera_of_image: Sequence[int],
+    *,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> list[SparseModel]:
+    """Verify matches and reconstruct; all models found, the largest first.
+
+    matches maps (i, j), i < j, to (M, 2) keypoint rows. Images of a model are in the order of
+    `names`. No model at all is an empty list.
+    """
+    _check(names, keypoints, matches, cameras, camera_of_image)
+    check_count("seed", seed, low=0, high=MAX_SEED)
+    with tempfile.TemporaryDirectory(prefix="sfumato-sfm-") as folder:
+        database = Path(folder) / "database.db"
+        output = Path(folder) / "models"
+        output.mkdir()
+        try:
+            _fill_database(database, names, keypoints, matches, cameras, camera_of_image)
+            _verify(database, seed)
+            registered = 0
+
+            def another() -> None:
+                nonlocal registered
+                registered = min(registered + 1, len(names))
+                progress("placing images", registered, len(names))
+
+            found = pycolmap.incremental_mapping(
+                database,
+                Path(folder),
+                output,
+                _mapping_options(cameras, seed),
+                initial_image_pair_callback=another,
+                next_image_callback=another,
+            )
+        except (ValueError, RuntimeError, IndexError) as error:
+            raise SfumatoError(f"pycolmap could not reconstruct: {error}.") from error
+        models = [_read(model, keypoints) for model in found.values()]
+    return sorted(models, key=lambda m: (-len(m.image_names), -len(m.points)))
+
+
+def _check(
+    names: Sequence[str],
+    keypoints: Sequence[NDArray[np.float32]],
+    matches: Matches,
+    cameras: Sequence[CameraStart],
+    camera_of_image: Sequence[int],
+) -> None:
+    if not len(names) == len(keypoints) == len(camera_of_image):
+        raise InvalidInput("every image needs a name, keypoints and a camera.")
+    if len(set(names)) != len(names):
+        raise InvalidInput("names of images must differ.")
+    if any(not 0 <= index < len(cameras) for index in camera_of_image):
+        raise InvalidInput(f"camera_of_image must be between 0 and {len(cameras) - 1}.")
+    for points in keypoints:
+        check_shape("keypoints", points, (None, 2))
+        check_finite("keypoints", points)
+    for (first, second), rows in matches.items():
+        if not 0 <= first < second < len(names):
+            raise InvalidInput(f"a pair of images must be (i, j) with i < j < {len(names)}.")
+        check_shape("matches", rows, (None, 2))
+        size = (len(keypoints[first]), len(keypoints[second]))
+        if len(rows) and ((rows < 0).any() or (rows >= size).any()):
+            raise InvalidInput("matches must be rows of the two images' keypoints.")
+
+
+def _fill_database(
+    path: Path,
+    names: Sequence[str],
+    keypoints: Sequence[NDArray[np.float32]],
+    matches: Matches,
+    cameras: Sequence[CameraStart],
+    camera_of_image: Sequence[int],
+) -> None:
+    """Ids are index + 1, as COLMAP reserves none for zero. Each camera is a rig of its own."""
+    database = pycolmap.Database.open(path)
+    try:
+        for row, start in enumerate(cameras):
+            camera = pycolmap.Camera(
+                model=start.camera.model,
+                width=start.camera.width,
+                height=start.camera.height,
+                params=list(start.camera.params),
+                camera_id=row + 1,
+            )
+            camera.has_prior_focal_length = start.trusted
+            database.write_camera(camera, use_camera_id=True)
+            rig = pycolmap.Rig(rig_id=row + 1)
+            rig.add_ref_sensor(camera.sensor_id)
+            database.write_rig(rig, use_rig_id=True)
+        for row, name in enumerate(names):
+            owner = camera_of_image[row] + 1
+            image = pycolmap.Image(name=name, camera_id=owner, image_id=row + 1)
+            database.write_image(image, use_image_id=True)
+            frame = pycolmap.Frame(frame_id=row + 1, rig_id=owner)
+            frame.add_data_id(image.data_id)
+            database.write_frame(frame, use_frame_id=True)
+            positions = np.asarray(keypoints[row], dtype=np.float32) + np.float32(HALF_PIXEL)
+            database.write_keypoints(row + 1, positions)
+        for (first, second), rows in matches.items():
+            if len(rows):
+                database.write_matches(first + 1, second + 1, rows.astype(np.uint32))
+    finally:
+        database.close()
+
+
+def _verify(path: Path, seed: int) -> None:
+    options = pycolmap.TwoViewGeometryOptions()
+    options.ransac.random_seed = seed
+    # Borders that never move are a video's watermark; a map's pictures have none.
+    options.detect_watermark = False
+    pycolmap.geometric_verification(path, two_view_geometry_options=options)
+
+
+def _mapping_options(cameras: Sequence[CameraStart], seed: int) -> Any:
+    options = pycolmap.IncrementalPipelineOptions()
+    options.random_seed = seed
+    options.mapper.random_seed = seed
+    options.triangulation.random_seed = seed
+    options.extract_colors = False  # no pictures are given
+    options.min_model_size = 2
+    options.constant_cameras = {row + 1 for row, start in enumerate(cameras) if start.fixed}
+    return options
+
+
+def _read(model: Any, keypoints: Sequence[NDArray[np.float32]]) -> SparseModel:
+    ids = sorted(model.reg_image_ids())
+    images = [model.images[number] for number in ids]
+    camera_ids = sorted({image.camera_id for image in images})
+    row_of_image = {number: row for row, number in enumerate(ids)}
+    seen = [np.full(len(keypoints[number - 1]), -1, dtype=np.int32) for number in ids]
+    points = np.empty((model.num_points3D(), 3))
+    for row, number in enumerate(sorted(model.point3D_ids())):
+        point = model.points3D[number]
+        points[row] = point.xyz
+        for element in point.track.elements:
+            if element.image_id in row_of_image:
+                seen[row_of_image[element.image_id]][element.point2D_idx] = row
+    poses = [image.cam_from_world() for image in images]
+    return SparseModel(
+        image_names=tuple(image.name for image in images),
+        cameras=tuple(_camera(model.cameras[number]) for number in camera_ids),
+        camera_of_image=tuple(camera_ids.index(image.camera_id) for image in images),
+        poses=tuple(Pose(pose.rotation.matrix(), pose.translation) for pose in poses),
+        points=points,
+        point_of_feature=tuple(seen),
+    )
+
+
+def _camera(camera: Any) -> Camera:
+    model = str(camera.model.name)
+    if model not in CAMERA_MODELS:
+        raise InvalidInput(f"pycolmap gave a camera of the model {model}, which is not known.")
+    return Camera(model, camera.width, camera.height, tuple(float(p) for p in camera.params))

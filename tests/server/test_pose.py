@@ -9,7 +9,13 @@ import pytest
 from scipy.stats import poisson
 
 from sfumato.matching.nearest import mutual_nearest, mutual_nearest_subspaces
-from sfumato.matching.support import SupportOptions, count_supporters, support_radius
+from sfumato.matching.support import (
+    SupportOptions,
+    count_supporters,
+    positions,
+    support_radius,
+)
+from sfumato.matching.support_kernel import MOST
 from sfumato.matching.vocabulary import InvertedIndex
 from sfumato.server.pose import expected_by_chance, log10_chance
 from sfumato.server.upright import rotation_between
@@ -57,7 +63,7 @@ def test_true_matches_have_neighbours_and_wrong_ones_do_not() -> None:
     reference = np.concatenate([moved, wrong[:, 2:]]).astype(np.float32)
     area = float(size.prod())
     radius = support_radius(len(query), area, area, options)
-    support = count_supporters(query, reference, radius, options)
+    support = count_supporters(query, reference, positions(query), radius, options)
     assert support[:150].mean() > 5 * support[150:].mean()
     assert support[150:].mean() < 2 * options.chance
 
@@ -66,14 +72,47 @@ def test_support_counts_each_position_once() -> None:
     """A word filed a hundred times under one keypoint is one neighbour, not a hundred."""
     query = np.array([[100.0, 100.0]] + [[120.0, 100.0]] * 100, dtype=np.float32)
     reference = np.array([[300.0, 300.0]] + [[320.0, 300.0]] * 100, dtype=np.float32)
-    support = count_supporters(query, reference, 50.0, SupportOptions())
+    support = count_supporters(query, reference, positions(query), 50.0, SupportOptions())
     assert support.tolist() == [1] * 101
+
+
+def plain_count(
+    query: np.ndarray, reference: np.ndarray, radius: float, options: SupportOptions
+) -> list[int]:
+    """The definition, pair by pair."""
+    counts = []
+    for i in range(len(query)):
+        found = set()
+        for j in range(len(query)):
+            dq, dr = query[j] - query[i], reference[j] - reference[i]
+            a, b = float(np.hypot(*dq)), float(np.hypot(*dr))
+            if not options.min_distance < a <= radius or b <= options.min_distance:
+                continue
+            if max(a, b) > options.max_stretch * min(a, b):
+                continue
+            if dq @ dr >= math.cos(math.radians(options.max_turn_deg)) * a * b:
+                found.add(tuple(query[j]))
+        counts.append(len(found))
+    return counts
+
+
+@pytest.mark.parametrize("radius", [15.0, 60.0, 500.0])
+def test_compiled_support_is_the_definition(radius: float) -> None:
+    options = SupportOptions()
+    query = (GENERATOR.random((250, 2)) * 200).astype(np.float32)
+    query[100:150] = query[:50]
+    reference = (query * 1.1 + GENERATOR.normal(size=(250, 2)) * 8).astype(np.float32)
+    counted = count_supporters(query, reference, positions(query), radius, options)
+    expected = np.minimum(plain_count(query, reference, radius, options), MOST)
+    assert np.count_nonzero(counted != expected) <= 2  # float32 at the very edge
+    assert counted.sum() > 100
 
 
 def test_support_of_nothing_is_nothing() -> None:
     for count in (0, 1):
         empty = np.zeros((count, 2), dtype=np.float32)
-        assert count_supporters(empty, empty, 50.0, SupportOptions()).tolist() == [0] * count
+        found = count_supporters(empty, empty, positions(empty), 50.0, SupportOptions())
+        assert found.tolist() == [0] * count
 
 
 def test_the_inverted_index_finds_every_row_of_every_word() -> None:

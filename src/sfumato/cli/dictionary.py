@@ -105,6 +105,8 @@ def _show(manifest: dict[str, Any], *, as_json: bool) -> None:
         "from a map": "yes" if manifest["built_from_map"] else "no",
         "index": _index(manifest["index"]),
     }
+    if manifest.get("levels"):
+        facts["levels"] = ", ".join(f"{size:,}" for size in manifest["levels"]) + " words"
     # Only built dictionaries know the rest; one of given words does not.
     if "clustering" in manifest:
         clustering, single = manifest["clustering"], manifest["single_image_words"]

@@ -49,31 +49,32 @@ def support_radius(
 def count_supporters(
     query: NDArray[np.float32],
     reference: NDArray[np.float32],
+    place: NDArray[np.int64],
     radius: float,
     options: SupportOptions,
 ) -> NDArray[np.int64]:
     """How many other matches move like each match: (n, 2), (n, 2) → (n,).
 
-    Matches of one query position count once: a word that is filed often is no evidence.
+    `place` numbers the positions of the query: matches of one position count once, so that a
+    word that is filed often is no evidence.
     """
-    from scipy.spatial import cKDTree
+    if len(query) < 2:
+        return np.zeros(len(query), dtype=np.int64)
+    from sfumato.matching.support_kernel import count_in_grid  # compiled when first needed
 
-    n = len(query)
-    if n < 2:
-        return np.zeros(n, dtype=np.int64)
-    # A reference vector may be longer than the query's; shrinking it keeps one ball for both.
-    shrunk = np.concatenate([query, reference / np.float32(options.max_stretch)], axis=1)
-    pairs = cKDTree(shrunk).query_pairs(radius * np.sqrt(2), output_type="ndarray")
-    a, b = pairs[:, 0], pairs[:, 1]
-    dq, dr = query[b] - query[a], reference[b] - reference[a]
-    length_q, length_r = np.hypot(dq[:, 0], dq[:, 1]), np.hypot(dr[:, 0], dr[:, 1])
-    inner = np.einsum("ij,ij->i", dq, dr)
-    fits = (length_q <= radius) & (length_q > options.min_distance)
-    fits &= (length_r <= options.max_stretch * length_q) & (length_r > options.min_distance)
-    fits &= length_q <= options.max_stretch * length_r
-    fits &= inner >= np.cos(np.radians(options.max_turn_deg)) * length_q * length_r
-    a, b = a[fits], b[fits]
-    own, other = np.concatenate([a, b]), np.concatenate([b, a])
-    _, place = np.unique(query, axis=0, return_inverse=True)
-    distinct = np.unique(own * np.int64(n) + place.reshape(-1)[other])
-    return np.bincount(distinct // n, minlength=n)
+    counts = count_in_grid(
+        np.ascontiguousarray(query, dtype=np.float32),
+        np.ascontiguousarray(reference, dtype=np.float32),
+        np.ascontiguousarray(place, dtype=np.int64),
+        float(radius),
+        options.min_distance,
+        options.max_stretch,
+        float(np.cos(np.radians(options.max_turn_deg))),
+    )
+    return np.asarray(counts)
+
+
+def positions(keypoints: NDArray[np.float32]) -> NDArray[np.int64]:
+    """A number for each position: keypoints at the same place share it."""
+    _, place = np.unique(keypoints, axis=0, return_inverse=True)
+    return place.reshape(-1).astype(np.int64)

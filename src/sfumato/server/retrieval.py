@@ -15,7 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.releases import KeypointRelease
-from sfumato.matching.support import SupportOptions, count_supporters, support_radius
+from sfumato.matching.support import (
+    SupportOptions,
+    count_supporters,
+    positions,
+    support_radius,
+)
 from sfumato.server.mapping.map import Map
 
 _NULL_SEED = 1
@@ -120,6 +125,7 @@ class _ByImage:
         self, release: KeypointRelease, candidates: Candidates, world: Map, options: SupportOptions
     ) -> None:
         self._keypoints, self._world, self._options = release.keypoints, world, options
+        self._place = positions(release.keypoints)
         self._area = float(release.image_size[0] * release.image_size[1])
         self.image = world.image_of(candidates.row)
         order = np.argsort(self.image, kind="stable")
@@ -141,7 +147,8 @@ class _ByImage:
         radius = support_radius(
             len(query), self._area, float(camera.width * camera.height), self._options
         )
-        return count_supporters(query, reference, radius, self._options)
+        place = self._place[self._keypoint[part]]
+        return count_supporters(query, reference, place, radius, self._options)
 
     def support(self, image: int) -> NDArray[np.int64]:
         if image not in self._known:

@@ -179,6 +179,6 @@ def test_a_damaged_map_file_is_noticed(tmp_path: Path) -> None:
 
 def test_leaving_an_image_out_hides_it() -> None:
     less = WORLD.without_image(3)
-    assert less.observations_per_image()[3] == 0
+    assert less.observations_per_image[3] == 0
     assert less.num_observations < WORLD.num_observations
     assert_found(localize(word_release(6.0), less, dictionary=DICTIONARY))

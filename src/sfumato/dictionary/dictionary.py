@@ -178,10 +178,17 @@ class Dictionary:
             words=coarse_words(self.words, groups, num_words, self.metric),
             extractor=self.extractor,
             metric=self.metric,
-            fingerprint=level_fingerprint(self.fingerprint, num_words, groups),
+            fingerprint=self.fingerprint_at(num_words),
             _facts={**self._facts, "level_of": self.fingerprint},
             _open_index=lambda: GroupIndex(lambda: self.index, groups),
         )
+
+    def fingerprint_at(self, num_words: int) -> str:
+        """The fingerprint of `at(num_words)`, or of the whole where there is no such level."""
+        groups = self.levels.get(num_words)
+        if groups is None:
+            return self.fingerprint
+        return level_fingerprint(self.fingerprint, num_words, groups)
 
     @property
     def num_words(self) -> int:

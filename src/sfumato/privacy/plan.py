@@ -24,6 +24,7 @@ from sfumato.device.mechanisms import SubsetMechanism
 from sfumato.dictionary import Dictionary
 from sfumato.server.localize import LocalizeOptions, best_pose, match_release
 from sfumato.server.mapping.map import Map
+from sfumato.server.pose import Question
 from sfumato.server.retrieval import retrieve_places
 
 #: Keypoint counts that are tried; 0 stands for all of an image's.
@@ -152,7 +153,7 @@ def _settings(
 
 def _spread_images(world: Map, count: int) -> list[int]:
     """Images spread over the map that see enough to be asked about."""
-    usable = np.flatnonzero(world.observations_per_image() >= 20)
+    usable = np.flatnonzero(world.observations_per_image >= 20)
     if not len(usable):
         raise InvalidInput("no image of this map sees 20 points; there is nothing to plan with.")
     rows = np.unique(np.linspace(0, len(usable) - 1, min(count, len(usable))).round().astype(int))
@@ -176,8 +177,8 @@ def _try(
     start = time.perf_counter()
     candidates = match_release(release, world, mechanism.dictionary)
     candidates = candidates.without(world.features_of(image))
-    places = retrieve_places(release, candidates, world, options.retrieval)
-    found = best_pose(places, release, world, camera, options.pose)
+    retrieval = retrieve_places(release, candidates, world, options.retrieval)
+    found = best_pose(retrieval, Question(release.keypoints, world.points, camera, options.pose))
     seconds = time.perf_counter() - start
     good = False
     if found.pose is not None:

@@ -13,8 +13,8 @@ from sfumato.core.types import Camera, Localization
 from sfumato.dictionary import Dictionary
 from sfumato.matching.nearest import mutual_nearest, mutual_nearest_subspaces, unit_length
 from sfumato.server.mapping.map import Map
-from sfumato.server.pose import Estimate, PoseOptions, estimate_pose
-from sfumato.server.retrieval import Candidates, Place, RetrievalOptions, retrieve_places
+from sfumato.server.pose import Estimate, PoseOptions, Question, estimate_pose, polish_pose
+from sfumato.server.retrieval import Candidates, Retrieval, RetrievalOptions, retrieve_places
 from sfumato.server.upright import Gravity
 
 
@@ -52,8 +52,10 @@ def localize(
             "extract with the map's extractor."
         )
     candidates = match_release(release, world, dictionary)
-    places = retrieve_places(release, candidates, world, options.retrieval, shortlist=shortlist)
-    return best_pose(places, release, world, camera, options.pose, gravity)
+    found = retrieve_places(release, candidates, world, options.retrieval, shortlist=shortlist)
+    return best_pose(
+        found, Question(release.keypoints, world.points, camera, options.pose, gravity)
+    )
 
 
 def match_release(
@@ -81,30 +83,24 @@ def match_release(
     return Candidates(keypoint, rows[nearest], np.ones(len(keypoint)))
 
 
-def best_pose(
-    places: list[Place],
-    release: KeypointRelease,
-    world: Map,
-    camera: Camera,
-    options: PoseOptions,
-    gravity: Gravity | None = None,
-) -> Localization:
+def best_pose(retrieval: Retrieval, question: Question) -> Localization:
     """Solve place after place until one is sure; answer only if chance cannot explain it."""
+    options = question.options
     best: Estimate | None = None
-    for place in places:
-        found = estimate_pose(place, release.keypoints, world.points, camera, options, gravity)
+    for place in retrieval.places:
+        found = estimate_pose(place, question)
         if found is not None and (best is None or found.log10_chance < best.log10_chance):
             best = found
         if best is not None and best.log10_chance <= options.sure_log10_chance:
             break
     if best is None:
-        most = max((len(place.keypoint) for place in places), default=0)
+        most = len(retrieval.everything.keypoint)
         return Localization(None, 0, most, 0.0, f"{most} candidate matches give no pose")
-    evidence = (best.num_inliers, best.num_matches, best.log10_chance)
     if best.log10_chance <= options.max_log10_chance:
-        return Localization(best.pose, *evidence)
+        best = polish_pose(best, retrieval.everything, question)
+        return Localization(best.pose, best.num_inliers, best.num_matches, best.log10_chance)
     reason = (
         f"{best.num_inliers} inliers among {best.num_matches} candidates may be chance "
         f"(10^{best.log10_chance:.1f}, 10^{options.max_log10_chance:g} needed)"
     )
-    return Localization(None, *evidence, reason)
+    return Localization(None, best.num_inliers, best.num_matches, best.log10_chance, reason)

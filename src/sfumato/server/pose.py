@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,68 +44,65 @@ class Estimate:
     log10_chance: float
 
 
-def estimate_pose(
-    place: Place,
-    keypoints: NDArray[np.float32],
-    points: NDArray[Any],
-    camera: Camera,
-    options: PoseOptions,
-    gravity: Gravity | None = None,
-) -> Estimate | None:
-    """The best pose of one place: PROSAC on supported candidates, then all candidates."""
-    import poselib
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What stays the same while places are tried: the query's keypoints and camera, the map's
+    points, gravity where it is known, and the options."""
 
+    keypoints: NDArray[np.float32]
+    points: NDArray[Any]
+    camera: Camera
+    options: PoseOptions
+    gravity: Gravity | None = None
+
+    def matches(self, place: Place) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Pixels and points of a place's candidates.
+
+        COLMAP and PoseLib count from pixel corners, keypoints from pixel centres.
+        """
+        pixels = self.keypoints[place.keypoint].astype(np.float64) + 0.5
+        return pixels, np.asarray(self.points[place.point], dtype=np.float64)
+
+
+def estimate_pose(place: Place, question: Question) -> Estimate | None:
+    """The best pose of one place: PROSAC on supported candidates, then all candidates."""
+    options = question.options
     supported = int(np.count_nonzero(place.support))
     count = min(len(place.keypoint), max(supported, options.min_sampled), options.max_sampled)
     if count < 4:
         return None
-    # COLMAP counts from pixel corners, keypoints from pixel centres.
-    image_points = keypoints[place.keypoint].astype(np.float64) + 0.5
-    world_points = np.asarray(points[place.point], dtype=np.float64)
-    description = _poselib_camera(camera)
-    found = _sample(image_points[:count], world_points[:count], camera, options, gravity)
-    if found is None:
-        return None
-    projector = _Projector(camera)
-    for _ in range(2):  # every candidate of the place that fits helps to refine
-        errors = projector.errors(found, image_points, world_points)
-        inliers = _one_to_one(errors, place, options.max_error)
-        if len(inliers) < 4:
-            return None
-        found, _ = poselib.refine_absolute_pose(
-            image_points[inliers],
-            world_points[inliers],
-            found,
-            description,
-            {"loss_type": "CAUCHY", "loss_scale": options.max_error / 3},
-        )
-    errors = projector.errors(found, image_points, world_points)
-    inliers = _one_to_one(errors, place, options.max_error)
-    projected = projector.project(found, world_points)
-    expected = expected_by_chance(projected, keypoints, options.max_error)
-    fixed_by = 3 if gravity is None else 2
-    chance = log10_chance(len(inliers), expected, len(place.keypoint), fixed_by)
-    if not np.isfinite(found.R).all() or not np.isfinite(found.t).all():
-        return None
-    return Estimate(_as_pose(found), len(inliers), len(place.keypoint), chance)
+    pixels, points = question.matches(place)
+    found = _sample(pixels[:count], points[:count], question)
+    return None if found is None else _refined(found, place, question, (1.0, 1.0))
 
 
-def _sample(
-    image_points: NDArray[np.float64],
-    world_points: NDArray[np.float64],
-    camera: Camera,
-    options: PoseOptions,
-    gravity: Gravity | None,
-) -> Any:
+def polish_pose(estimate: Estimate, everything: Place, question: Question) -> Estimate:
+    """Refine a believed pose with the candidates of all images that were looked at.
+
+    One place may see a single poster in a corner, which fixes a pose badly; others see the rest
+    of the picture. The tolerance starts wide, because that pose is off elsewhere.
+    """
+    import poselib
+
+    found = poselib.CameraPose()
+    found.R, found.t = estimate.pose.rotation, estimate.pose.translation
+    wider = _refined(found, everything, question, (3.0, 2.0, 1.0, 1.0))
+    if wider is None or wider.num_inliers < estimate.num_inliers:
+        return estimate
+    return replace(wider, log10_chance=min(wider.log10_chance, estimate.log10_chance))
+
+
+def _sample(pixels: NDArray[np.float64], points: NDArray[np.float64], question: Question) -> Any:
     """A first pose from few matches, the most promising drawn first; PoseLib's, or None."""
     import poselib
 
-    if gravity is not None:
+    options = question.options
+    if question.gravity is not None:
         return upright_ransac(
-            image_points,
-            world_points,
-            camera,
-            gravity,
+            pixels,
+            points,
+            question.camera,
+            question.gravity,
             max_error=options.max_error,
             max_iterations=min(options.max_iterations, 2_000),
         )
@@ -116,9 +113,39 @@ def _sample(
         "success_prob": 0.9999,
         "progressive_sampling": True,
     }
-    return poselib.estimate_absolute_pose(
-        image_points, world_points, _poselib_camera(camera), ransac, {}
-    )[0]
+    camera = _poselib_camera(question.camera)
+    return poselib.estimate_absolute_pose(pixels, points, camera, ransac, {})[0]
+
+
+def _refined(
+    found: Any, place: Place, question: Question, tolerances: tuple[float, ...]
+) -> Estimate | None:
+    """Refine with all candidates that fit, within each tolerance in turn; weigh the result."""
+    import poselib
+
+    options = question.options
+    pixels, points = question.matches(place)
+    projector = _Projector(question.camera)
+    for tolerance in tolerances:
+        limit = tolerance * options.max_error
+        inliers = _one_to_one(projector.errors(found, pixels, points), place, limit)
+        if len(inliers) < 4:
+            return None
+        found, _ = poselib.refine_absolute_pose(
+            pixels[inliers],
+            points[inliers],
+            found,
+            _poselib_camera(question.camera),
+            {"loss_type": "CAUCHY", "loss_scale": limit / 3},
+        )
+    if not np.isfinite(found.R).all() or not np.isfinite(found.t).all():
+        return None
+    inliers = _one_to_one(projector.errors(found, pixels, points), place, options.max_error)
+    projected = projector.project(found, points)
+    expected = expected_by_chance(projected, question.keypoints, options.max_error)
+    fixed_by = 3 if question.gravity is None else 2
+    chance = log10_chance(len(inliers), expected, len(place.keypoint), fixed_by)
+    return Estimate(_as_pose(found), len(inliers), len(place.keypoint), chance)
 
 
 def _poselib_camera(camera: Camera) -> dict[str, Any]:

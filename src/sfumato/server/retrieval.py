@@ -77,6 +77,14 @@ class Place:
     score: float
 
 
+@dataclass(frozen=True, eq=False)
+class Retrieval:
+    """Places to seek a pose in, and everything found, to refine it with."""
+
+    places: tuple[Place, ...]
+    everything: Place
+
+
 def retrieve_places(
     release: KeypointRelease,
     candidates: Candidates,
@@ -84,7 +92,7 @@ def retrieve_places(
     options: RetrievalOptions,
     *,
     shortlist: NDArray[np.int64] | None = None,
-) -> list[Place]:
+) -> Retrieval:
     """The most promising places, best first; `shortlist` replaces the vote where it is given."""
     by_image = _ByImage(release, candidates, world, options.support)
     if shortlist is None:
@@ -101,7 +109,7 @@ def retrieve_places(
         images = world.covisible(seed, options.cluster_size)
         covered.update(images.tolist())
         places.append(by_image.place(images, float(scores[rank])))
-    return places
+    return Retrieval(tuple(places), by_image.place(np.asarray(shortlist), 0.0))
 
 
 def _most_voted(
@@ -112,7 +120,7 @@ def _most_voted(
         return np.arange(world.num_images)
     votes = np.bincount(image, weights=candidates.weight, minlength=world.num_images)
     squares = np.bincount(image, weights=candidates.weight**2, minlength=world.num_images)
-    sizes = world.observations_per_image()
+    sizes = world.observations_per_image
     expected = votes.sum() * sizes / max(sizes.sum(), 1)
     spread = np.sqrt(np.maximum(squares.sum() * sizes / max(sizes.sum(), 1), 1e-12))
     return np.argsort(-(votes - expected) / spread, kind="stable")[:count]
@@ -161,6 +169,9 @@ class _ByImage:
         return (found - chance) / float(np.sqrt(chance + 1))
 
     def place(self, images: NDArray[np.int64], score: float) -> Place:
+        if not len(images):
+            nothing = np.zeros(0, dtype=np.int64)
+            return Place(nothing, nothing, nothing, np.zeros(0), score)
         parts = [self._slice(int(image)) for image in images]
         keypoint = np.concatenate([self._keypoint[part] for part in parts])
         rows = np.concatenate([self._row[part] for part in parts])

@@ -138,22 +138,24 @@ class Map:
 
     def word_index_of(self, release: WordRelease, dictionary: Dictionary | None) -> InvertedIndex:
         """The index for a release's own dictionary, which must be known or given."""
-        if dictionary is not None and release.num_words in dictionary.levels:
-            dictionary = dictionary.at(release.num_words)
-        if dictionary is not None and dictionary.fingerprint != release.dictionary:
-            raise Mismatch(
-                f"the release uses dictionary {release.dictionary[:12]}…, this one is "
-                f"{dictionary.fingerprint[:12]}…; both sides must use the same words."
-            )
         if dictionary is not None:
-            return self.word_index(dictionary)
-        if release.dictionary not in self._indices:
+            given = dictionary.fingerprint_at(release.num_words)
+            if given != release.dictionary:
+                raise Mismatch(
+                    f"the release uses dictionary {release.dictionary[:12]}…, this one is "
+                    f"{given[:12]}…; both sides must use the same words."
+                )
+        known = self._indices.get(release.dictionary)
+        if known is not None:
+            return known
+        if dictionary is None:
             raise Mismatch(
                 f"the map is not filed under dictionary {release.dictionary[:12]}…; give that "
                 "dictionary, or protect with one of the map's."
             )
-        return self._indices[release.dictionary]
+        return self.word_index(dictionary.at(release.num_words))
 
+    @cached_property
     def observations_per_image(self) -> NDArray[np.int64]:
         """How many points each image saw."""
         seen = np.concatenate([[0], np.cumsum(np.asarray(self.point_of_feature) >= 0)])

@@ -88,6 +88,26 @@ def test_the_map_remembers_a_dictionary_it_was_filed_under(tmp_path: Path) -> No
     assert_found(localize(release, Map.load(tmp_path / "map")))
 
 
+def test_an_index_is_made_once_and_kept_beside_the_map(tmp_path: Path) -> None:
+    make_map(ROOM, MAPPING_POSES).save(tmp_path / "map")
+    first = Map.load(tmp_path / "map")
+    assert first.filed_under == []
+    made = first.word_index(DICTIONARY)
+    again = Map.load(tmp_path / "map")
+    assert again.filed_under == [DICTIONARY.fingerprint]
+    assert_found(localize(word_release(6.0), again))
+    kept = again.word_index(DICTIONARY)
+    assert isinstance(kept.rows.base, np.memmap) or isinstance(kept.rows, np.memmap)
+    assert np.array_equal(kept.rows, made.rows)
+    # A damaged index, or one of another map, is made anew without a word.
+    file = tmp_path / "map" / f"words-{DICTIONARY.fingerprint}" / "rows.npy"
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
+    mended = Map.load(tmp_path / "map").word_index(DICTIONARY)
+    assert np.array_equal(mended.rows, made.rows)
+
+
 def test_a_place_that_is_not_in_the_map_is_not_localized() -> None:
     elsewhere = make_map(make_room(seed=9), MAPPING_POSES)
     for epsilon in (6.0, 12.0):

@@ -138,7 +138,7 @@ def _show(world: Map, folder: Path, *, as_json: bool) -> None:
     from sfumato.server.mapping import describe_map
 
     size = sum(file.stat().st_size for file in folder.iterdir())
-    words = sorted(world._indices)
+    words = world.filed_under
     figures = describe_map(world)
     if as_json:
         facts = {"facts": dict(world.facts), "word_indices": words, "bytes": size}

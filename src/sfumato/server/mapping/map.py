@@ -19,6 +19,7 @@ from sfumato.core.storage import load_array, load_manifest, save_arrays
 from sfumato.core.types import Camera, Pose, check_extractor_name
 from sfumato.dictionary import Dictionary
 from sfumato.matching.vocabulary import InvertedIndex
+from sfumato.server.mapping.word_cache import load_index, save_index, stored_indices
 
 KIND = "map"
 FORMAT = 1
@@ -60,6 +61,7 @@ class Map:
     extractor: str
     facts: Mapping[str, Any] = field(default_factory=dict)
     _indices: dict[str, InvertedIndex] = field(default_factory=dict)
+    _stored: tuple[Path, str] | None = None  # folder and checksum, of a map that was loaded
 
     def __post_init__(self) -> None:
         check_extractor_name(self.extractor)
@@ -128,13 +130,29 @@ class Map:
                 f"the map holds {self.extractor!r} features, the dictionary "
                 f"{dictionary.extractor!r} words; use a dictionary of the map's extractor."
             )
-        index = self._indices.get(dictionary.fingerprint)
+        index = self._known_index(dictionary.fingerprint)
         if index is None:
             rows = self.observations()
             words = dictionary.nearest(np.asarray(self.descriptors[rows]))
             index = InvertedIndex.build(words, rows, dictionary.num_words)
             self._indices[dictionary.fingerprint] = index
+            if self._stored is not None:
+                save_index(*self._stored, dictionary.fingerprint, index)
         return index
+
+    def _known_index(self, fingerprint: str) -> InvertedIndex | None:
+        """An index that was made before, in this process or beside the stored map."""
+        if fingerprint not in self._indices and self._stored is not None:
+            index = load_index(*self._stored, fingerprint)
+            if index is not None:
+                self._indices[fingerprint] = index
+        return self._indices.get(fingerprint)
+
+    @property
+    def filed_under(self) -> list[str]:
+        """Fingerprints of the dictionaries that need not be given any more."""
+        stored = [] if self._stored is None else stored_indices(self._stored[0])
+        return sorted({*self._indices, *stored})
 
     def word_index_of(self, release: WordRelease, dictionary: Dictionary | None) -> InvertedIndex:
         """The index for a release's own dictionary, which must be known or given."""
@@ -145,7 +163,7 @@ class Map:
                     f"the release uses dictionary {release.dictionary[:12]}…, this one is "
                     f"{given[:12]}…; both sides must use the same words."
                 )
-        known = self._indices.get(release.dictionary)
+        known = self._known_index(release.dictionary)
         if known is not None:
             return known
         if dictionary is None:
@@ -198,9 +216,11 @@ class Map:
             ],
             "facts": dict(self.facts),
         }
+        folder = Path(path)
+        save_arrays(folder, arrays, manifest, replace=replace)
+        checksum = load_manifest(folder, kind=KIND)["checksum"]
         for fingerprint, index in self._indices.items():
-            arrays |= {f"words-{fingerprint}-{key}": value for key, value in index.arrays().items()}
-        save_arrays(Path(path), arrays, manifest, replace=replace)
+            save_index(folder, checksum, fingerprint, index)
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> Map:
@@ -214,23 +234,16 @@ class Map:
             )
         arrays: dict[str, Any] = {name: load_array(folder, name, manifest) for name in _ARRAYS}
         try:
-            world = Map(
+            return Map(
                 **arrays,
                 image_names=tuple(manifest["image_names"]),
                 cameras=tuple(Camera(m, w, h, tuple(p)) for m, w, h, p in manifest["cameras"]),
                 extractor=manifest["extractor"],
                 facts=manifest["facts"],
+                _stored=(folder, manifest["checksum"]),
             )
         except (InvalidInput, KeyError, TypeError, ValueError) as error:
             raise DamagedFile(f"{folder} is not a whole map: {error}") from None
-        for name in manifest["files"]:
-            if name.startswith("words-") and name.endswith("-starts.npy"):
-                fingerprint = name.split("-")[1]
-                world._indices[fingerprint] = InvertedIndex(
-                    starts=load_array(folder, f"words-{fingerprint}-starts", manifest),
-                    rows=load_array(folder, f"words-{fingerprint}-rows", manifest),
-                )
-        return world
 
     def _fields(self) -> dict[str, Any]:
         names = (*_ARRAYS, "image_names", "cameras", "extractor", "facts")

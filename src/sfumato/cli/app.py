@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from sfumato.cli import audit, dictionary, extract, localize, plan, protect
+from sfumato.cli import audit, demo, dictionary, experiment, extract, localize, plan, protect
 from sfumato.cli import map as maps
 from sfumato.core.errors import SfumatoError
 
@@ -24,6 +24,7 @@ def root() -> None:
     """Privacy toolkit for image features: protect, work with, attack and measure."""
 
 
+app.command("demo")(demo.run)
 app.command("extract")(extract.run)
 app.add_typer(dictionary.app, name="dictionary")
 app.add_typer(maps.app, name="map")
@@ -31,6 +32,7 @@ app.command("protect")(protect.run)
 app.command("localize")(localize.run)
 app.command("plan")(plan.run)
 app.command("audit")(audit.run)
+app.add_typer(experiment.app, name="experiment")
 
 
 def main(arguments: list[str] | None = None) -> None:

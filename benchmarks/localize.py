@@ -1,0 +1,257 @@
+"""How long does localizing from words take, beside raw descriptors, and how does it grow?
+
+    python benchmarks/localize.py --data DIR [DIR …] [--work DIR] [--largest]
+
+First, on the map of these scenes, every fourth photograph a query: protect after extraction and
+localize at ε = 10 per descriptor, beside exact nearest neighbours of raw descriptors (faiss
+IndexFlatL2 over all observations, mutual) and PoseLib's RANSAC. Then the server's time on
+simulated maps of 10⁴ to 10⁶ observations (10⁷ with --largest): a long wall, 2,000 observations an
+image, words drawn at random.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import faiss
+import numpy as np
+import poselib
+from numpy.typing import NDArray
+
+from sfumato.core.randomness import SecureRandom
+from sfumato.core.releases import WordRelease
+from sfumato.core.types import Camera, Features, Pose
+from sfumato.device.mechanisms import SubsetMechanism
+from sfumato.dictionary import Dictionary
+from sfumato.experiments.localization_data import Query, open_scenes
+from sfumato.matching.vocabulary import InvertedIndex
+from sfumato.server import retrieval
+from sfumato.server.localize import LocalizeOptions, best_pose, localize, match_release
+from sfumato.server.mapping.map import Map
+from sfumato.server.pose import Question
+
+EPSILON = 10.0
+CAMERA = Camera("PINHOLE", 640, 480, (800.0, 800.0, 320.0, 240.0))
+NUM_WORDS = 16_384
+PER_IMAGE, STEP = 2_000, 500  # observations of an image; points between one image and the next
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--data", type=Path, nargs="*", default=[])
+    parser.add_argument("--work", type=Path, help="keep features and map here for the next time")
+    parser.add_argument("--dictionary", default="bsds-16k")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--largest", action="store_true", help="also 10⁷ observations")
+    options = parser.parse_args()
+    if options.data:
+        with tempfile.TemporaryDirectory() as folder:
+            compare(options.data, options.work or Path(folder), options)
+    grow([10**4, 10**5, 10**6] + [10**7] * options.largest, options.repeats)
+
+
+def compare(folders: list[Path], work: Path, options: argparse.Namespace) -> None:
+    """Ours and raw on the same map, query by query in turn."""
+    problem = open_scenes(folders, work)
+    world = problem.world
+    dictionary = Dictionary.load(options.dictionary)
+    mechanism = SubsetMechanism(EPSILON, 1, dictionary)
+    world.word_index(dictionary)
+    raw = RawServer(world)
+    seconds: dict[str, list[float]] = {"protect": [], "localize": [], "ours": [], "raw": []}
+    right = {"ours": 0, "raw": 0}
+    for query in problem.queries:
+        for repeat in range(options.repeats):
+            start = time.perf_counter()
+            release = mechanism.release(query.features, rng=SecureRandom(), camera=query.camera)
+            protected = time.perf_counter()
+            found = localize(release, world)
+            stop = time.perf_counter()
+            seconds["protect"].append(protected - start)
+            seconds["localize"].append(stop - protected)
+            seconds["ours"].append(stop - start)
+            start = time.perf_counter()
+            pose = raw.localize(query.features, query.camera)
+            seconds["raw"].append(time.perf_counter() - start)
+            if repeat == 0:
+                right["ours"] += is_right(found.pose, query)
+                right["raw"] += is_right(pose, query)
+    median = {name: statistics.median(values) for name, values in seconds.items()}
+    print(f"{problem.data}: {world}, {len(problem.queries)} queries × {options.repeats}")
+    print(f"{'':34}{'median s':>10}{'within .25 m/2°':>18}")
+    print(
+        f"{f'words, ε = {EPSILON:g}, |K| = {dictionary.num_words:,}':34}{median['ours']:>10.3f}"
+        f"{right['ours']:>15}/{len(problem.queries)}"
+    )
+    print(f"{'  protect after extraction':34}{median['protect']:>10.3f}")
+    print(f"{'  localize':34}{median['localize']:>10.3f}")
+    print(
+        f"{'raw, faiss exact + PoseLib':34}{median['raw']:>10.3f}"
+        f"{right['raw']:>15}/{len(problem.queries)}"
+    )
+    print(f"words / raw: {median['ours'] / median['raw']:.2f} (below 1 wanted)\n")
+
+
+def is_right(pose: Pose | None, query: Query) -> bool:
+    if pose is None or query.truth is None:
+        return False
+    distance, degrees = pose.error_to(query.truth)
+    return distance <= 0.25 and degrees <= 2
+
+
+class RawServer:
+    """What people use instead: the query's descriptors in the clear, compared with all."""
+
+    def __init__(self, world: Map) -> None:
+        rows = world.observations()
+        self._points = np.asarray(world.points)[np.asarray(world.point_of_feature)[rows]]
+        self._descriptors = np.asarray(world.descriptors[rows], dtype=np.float32)
+        self._index = faiss.IndexFlatL2(self._descriptors.shape[1])
+        self._index.add(self._descriptors)
+
+    def localize(self, features: Features, camera: Camera) -> Pose | None:
+        query = np.ascontiguousarray(features.descriptors, dtype=np.float32)
+        nearest = self._index.search(query, 1)[1][:, 0]
+        chosen, place = np.unique(nearest, return_inverse=True)  # only these must look back
+        back = faiss.IndexFlatL2(query.shape[1])
+        back.add(query)
+        mutual = back.search(self._descriptors[chosen], 1)[1][place, 0] == np.arange(len(query))
+        if mutual.sum() < 4:
+            return None
+        found, _ = poselib.estimate_absolute_pose(
+            features.keypoints[mutual].astype(np.float64) + 0.5,
+            self._points[nearest[mutual]],
+            {
+                "model": camera.model,
+                "width": camera.width,
+                "height": camera.height,
+                "params": list(camera.params),
+            },
+            {"max_reproj_error": 6.0},
+            {},
+        )
+        left, _, right = np.linalg.svd(found.R)
+        return Pose(left @ right, found.t)
+
+
+def grow(sizes: list[int], repeats: int) -> None:
+    """The server's time by stage, for ever larger maps."""
+    ids = np.arange(NUM_WORDS, dtype=np.float32)[:, None]
+    dictionary = Dictionary.from_words(ids, extractor="bench", metric="l2")
+    stages = ("lookup", "vote", "support", "pose")
+    print("simulated maps, milliseconds (medians), found within .25 m")
+    print(f"{'observations':>14}{'images':>9}{'candidates':>12}", end="")
+    print("".join(f"{stage:>10}" for stage in stages), f"{'total':>9}  {'ns/candidate':>12}  found")
+    for size in sizes:
+        world, point_words = long_wall(size, dictionary)
+        release, truth = look_at_wall(world, point_words, dictionary)
+        runs = [staged(release, world, truth) for _ in range(repeats + 1)][1:]
+        milliseconds = [1e3 * statistics.median(run[0][i] for run in runs) for i in range(4)]
+        count, total = runs[0][1], sum(milliseconds)
+        print(f"{world.num_observations:>14,}{world.num_images:>9,}{count:>12,}", end="")
+        print("".join(f"{value:>10.1f}" for value in milliseconds), end="")
+        print(f"{total:>10.1f}  {1e6 * total / count:>12,.0f}  {runs[0][2]}")
+
+
+def staged(release: WordRelease, world: Map, truth: Pose) -> tuple[list[float], int, bool]:
+    """Seconds of lookup, vote, support and pose; candidates; whether it was found."""
+    options = LocalizeOptions()
+    question = Question(release.keypoints, world.points, CAMERA, options.pose)
+    lookup, candidates = timed(lambda: match_release(release, world))
+
+    def ballot() -> object:
+        by_image = retrieval._ByImage(release, candidates, world, options.retrieval.support)
+        return retrieval._most_voted(
+            candidates, by_image.image, world, options.retrieval.max_images
+        )
+
+    vote, _ = timed(ballot)
+    both, places = timed(
+        lambda: retrieval.retrieve_places(release, candidates, world, options.retrieval)
+    )
+    pose, found = timed(lambda: best_pose(places, question))
+    right = found.pose is not None and found.pose.error_to(truth)[0] < 0.25
+    return [lookup, vote, max(both - vote, 0.0), pose], len(candidates.row), right
+
+
+def timed(run: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    result = run()
+    return time.perf_counter() - start, result
+
+
+def long_wall(size: int, dictionary: Dictionary) -> tuple[Map, NDArray[np.int64]]:
+    """Cameras one metre apart along a wall; each sees the next 2,000 points, four see each."""
+    generator = np.random.default_rng(size)
+    images = max(size // PER_IMAGE, 2)
+    count = STEP * (images - 1) + PER_IMAGE
+    points = np.column_stack(
+        [
+            np.arange(count) / STEP,
+            generator.uniform(-1.4, 1.4, count),
+            generator.uniform(5.0, 6.0, count),
+        ]
+    )
+    point_words = generator.integers(0, NUM_WORDS, count)
+    point = (STEP * np.arange(images)[:, None] + np.arange(PER_IMAGE)).reshape(-1)
+    centers = np.arange(images, dtype=np.float64) + PER_IMAGE / STEP / 2
+    inside = points[point] - np.repeat(centers, PER_IMAGE)[:, None] * (1.0, 0.0, 0.0)
+    pixels = 800.0 * inside[:, :2] / inside[:, 2:] + (319.5, 239.5)
+    # Half of the observations fall into another word than their point does elsewhere.
+    words = np.where(
+        generator.random(len(point)) < 0.5,
+        point_words[point],
+        generator.integers(0, NUM_WORDS, len(point)),
+    )
+    world = Map(
+        points=points,
+        rotations=np.tile(np.eye(3), (images, 1, 1)),
+        translations=np.outer(-centers, [1.0, 0.0, 0.0]),
+        camera_of_image=np.zeros(images, dtype=np.int32),
+        feature_start=PER_IMAGE * np.arange(images + 1, dtype=np.int64),
+        keypoints=pixels.astype(np.float32),
+        descriptors=np.zeros((len(point), 1), dtype=np.uint8),  # words are given, not computed
+        point_of_feature=point.astype(np.int32),
+        image_names=tuple(f"{image}.png" for image in range(images)),
+        cameras=(CAMERA,),
+        extractor="bench",
+    )
+    index = InvertedIndex.build(words, np.arange(len(point)), NUM_WORDS)
+    return replace(world, _indices={dictionary.fingerprint: index}), point_words
+
+
+def look_at_wall(
+    world: Map, point_words: NDArray[np.int64], dictionary: Dictionary
+) -> tuple[WordRelease, Pose]:
+    """A release taken between two cameras in the middle, at ε = 10."""
+    generator = np.random.default_rng(0)
+    center = world.num_images // 2 + PER_IMAGE / STEP / 2 - 0.7
+    truth = Pose(np.eye(3), np.array([-center, 0.0, 0.0]))
+    inside = truth.apply(np.asarray(world.points))
+    seen = np.flatnonzero(np.abs(inside[:, 0]) < 1.9)
+    pixels = 800.0 * inside[seen, :2] / inside[seen, 2:] + (319.5, 239.5)
+    wrong = generator.integers(0, NUM_WORDS, len(seen))
+    true = np.where(generator.random(len(seen)) < 0.5, point_words[seen], wrong)
+    mechanism = SubsetMechanism(EPSILON, 1, dictionary)
+    release = WordRelease(
+        keypoints=(pixels + generator.normal(0, 0.3, pixels.shape)).clip(0, 479 + 160),
+        image_size=(640, 480),
+        extractor="bench",
+        camera=CAMERA,
+        words=mechanism.draw(true.astype(np.uint32), SecureRandom()),
+        num_words=NUM_WORDS,
+        dictionary=dictionary.fingerprint,
+        epsilon=EPSILON,
+    )
+    return release, truth
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""`sfumato demo`: a room, its photographs, and a server that finds them without seeing them."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from sfumato.cli.output import JsonFlag, emit_json, progress_bar
+from sfumato.core.errors import InvalidInput
+from sfumato.core.storage import write_file
+
+if TYPE_CHECKING:
+    from sfumato.datasets import Scene
+    from sfumato.experiments.report.result import DemoResult
+
+PAGE = "index.html"
+_STYLES = {"raw": "dim", "sfumato": "bold", "paper": ""}
+
+
+def run(
+    queries: Annotated[int, typer.Option(help="How many of the 20 queries to localize.")] = 20,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="Folder for the page; made if missing.")
+    ] = Path("demo-output"),
+    as_json: JsonFlag = False,
+) -> None:
+    """Protect photographs of a room, localize them, and show what left the device.
+
+    Needs no data and no network; takes one to three minutes. Writes one page of HTML.
+
+    Example: sfumato demo --queries 10 --output demo-output
+    """
+    from sfumato.core.checks import check_count
+    from sfumato.datasets import GallerySettings, load_gallery
+    from sfumato.experiments.demo import run_demo
+    from sfumato.experiments.report.page import demo_page
+    from sfumato.experiments.report.text import as_dict
+
+    most = GallerySettings().num_queries
+    check_count("queries", queries, low=1, high=most)
+    _make(output)
+    with progress_bar(quiet=as_json) as progress:
+        # All queries are rendered and kept, so that another number needs no rendering.
+        scene = load_gallery(progress=progress)
+        result = run_demo(_first(scene, queries), progress=progress)
+    page = output / PAGE
+    command = ["sfumato", "demo"] + (["--queries", str(queries)] if queries != most else [])
+    write_file(page, demo_page(result, shlex.join(command)).encode())
+    if as_json:
+        emit_json({**as_dict(result), "page": str(page)})
+    else:
+        _print(result, page)
+
+
+def _first(scene: Scene, queries: int) -> Scene:
+    return replace(scene, queries=scene.queries[:queries])
+
+
+def _make(output: Path) -> None:
+    """Make the folder before the long work: a page that cannot be written is told at once."""
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInput(
+            f"output must be a folder that can be made, {output} cannot ({error.strerror}); "
+            "choose another one."
+        ) from None
+
+
+def _print(result: DemoResult, page: Path) -> None:
+    from sfumato.experiments.report.text import cells, headings, notes, short_name
+
+    size, words = result.settings.subset_size, result.dictionary.num_words
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
+    table.add_column("sent, to whom", no_wrap=True, vertical="bottom")
+    lines = [cells(row, result)[2:] for row in result.rows]
+    for name, *column in zip(headings(result)[2:], *lines, strict=True):
+        # ε must keep its unit: a heading is wrapped between words and never cut.
+        width = max(map(len, [*name.split(), *column]))
+        table.add_column(name, justify="right", vertical="bottom", width=width)
+    for row, line in zip(result.rows, lines, strict=True):
+        table.add_row(short_name(row), *line, style=_STYLES[row.method])
+    console = Console(highlight=False)
+    console.print(
+        f"[bold]Localized without showing the picture[/bold]\n[dim]words: {size} per keypoint, of "
+        f"{words:,} public ones; paper: the published recipe, given the same bytes[/dim]\n"
+    )
+    console.print(table)
+    console.print()
+    for note in notes(result):
+        console.print(note)
+    console.print(f"\nThe page: [bold]{escape(str(page))}[/bold]", soft_wrap=True)

@@ -1,0 +1,320 @@
+"""Recipes, predictions on disk, and tables that say what the predictions say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch
+from sfumato.core.randomness import SeededRandom
+from sfumato.core.releases import WordRelease
+from sfumato.core.types import Localization, Pose
+from sfumato.device.mechanisms import SubsetMechanism
+from sfumato.experiments.localization import Grid, rule_words, run_localization, settings_of
+from sfumato.experiments.localization_data import Problem, Query
+from sfumato.experiments.localization_predictions import (
+    Prediction,
+    PredictionFile,
+    Predictions,
+    Setting,
+    describe_problem,
+    read_predictions,
+)
+from sfumato.experiments.localization_scores import choose_rows, evaluate, judge, wilson
+from sfumato.experiments.localization_table import table_lines
+from sfumato.experiments.paper import most_voted, paper_localize
+from sfumato.server.mapping import Map
+from synthetic import CAMERA, DICTIONARY, MAPPING_POSES, make_map, make_room, pose_at
+
+ROOM = make_room(1500)
+NESTED = DICTIONARY.nested((64,))
+WORLD = replace(
+    make_map(ROOM, MAPPING_POSES[:6]), image_names=tuple(f"room/{i}.png" for i in range(6))
+)
+TRUTHS = [pose_at(-1.2, 0.1, 0.2, turn_deg=3), pose_at(-0.8, -0.1, 0.1, turn_deg=-5, roll_deg=4)]
+QUERIES = tuple(
+    Query(f"room/q{i}.png", "room", ROOM.look(pose, seed=40 + i)[0], CAMERA, pose)
+    for i, pose in enumerate(TRUTHS)
+)
+PROBLEM = Problem("a room", WORLD, QUERIES, ("room",))
+SMALL = Grid(epsilons=(8.0,), words=(512,), num_seeds=2, iterations=500)
+
+
+def words_of(epsilon: float, *, subset_size: int = 1) -> WordRelease:
+    mechanism = SubsetMechanism(epsilon, subset_size, DICTIONARY)
+    return mechanism.release(QUERIES[0].features, rng=SeededRandom(3), camera=CAMERA)
+
+
+def predict(path: Path, grid: Grid = SMALL) -> PredictionFile:
+    file = PredictionFile(path, PROBLEM)
+    run_localization(PROBLEM, {"tiny": NESTED}, grid, file)
+    return file
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return predict(tmp_path_factory.mktemp("run") / "predictions.jsonl").path
+
+
+@pytest.mark.parametrize("matching", ["vocabulary", "nearest"])
+def test_the_papers_recipe_finds_quantised_words(matching: str) -> None:
+    found = paper_localize(words_of(np.inf), WORLD, dictionary=DICTIONARY, matching=matching)
+    assert found.pose is not None
+    distance, degrees = found.pose.error_to(TRUTHS[0])
+    assert distance < 0.25
+    assert degrees < 2
+    assert 12 <= found.num_inliers <= found.num_matches
+
+
+def test_nearest_matching_gives_each_word_one_feature_of_the_map() -> None:
+    release = words_of(np.inf)
+    few = paper_localize(release, WORLD, dictionary=DICTIONARY, matching="nearest")
+    many = paper_localize(release, WORLD, dictionary=DICTIONARY)
+    assert few.num_matches <= len(release) < many.num_matches
+
+
+def test_candidates_of_several_images_count_once() -> None:
+    release = words_of(8.0, subset_size=2)
+    keypoint, row = WORLD.word_index(DICTIONARY).lookup(release.words)
+    pairs = set(zip(keypoint.tolist(), WORLD.point_of_feature[row].tolist(), strict=True))
+    assert paper_localize(release, WORLD, max_iterations=1).num_matches == len(pairs) < len(row)
+
+
+def test_a_shortlist_limits_the_candidates() -> None:
+    release = words_of(np.inf)
+    _, row = WORLD.word_index(DICTIONARY).lookup(release.words)
+    voted = most_voted(row, WORLD, 2)
+    votes = np.bincount(WORLD.image_of(row), minlength=WORLD.num_images)
+    assert set(votes[voted]) == set(np.sort(votes)[-2:])
+    top = paper_localize(release, WORLD, top_images=2)
+    assert top == paper_localize(release, WORLD, shortlist=voted)
+    assert top.num_matches < paper_localize(release, WORLD).num_matches
+
+
+def test_the_papers_recipe_refuses_what_it_cannot_do() -> None:
+    release = words_of(8.0)
+    with pytest.raises(InvalidInput, match="matching must be one of"):
+        paper_localize(release, WORLD, matching="fuzzy")
+    with pytest.raises(InvalidInput, match="intrinsics"):
+        paper_localize(replace(release, camera=None), WORLD)
+    with pytest.raises(InvalidInput, match="give the dictionary"):
+        paper_localize(release, WORLD, matching="nearest")
+    with pytest.raises(Mismatch, match="extractor"):
+        paper_localize(replace(release, extractor="sift"), WORLD)
+
+
+def test_too_few_candidates_are_no_pose() -> None:
+    empty = np.zeros(0, dtype=np.int64)
+    found = paper_localize(words_of(8.0), WORLD, shortlist=empty)
+    assert found == Localization(None, 0, 0, 0.0, "0 candidate matches give no pose")
+
+
+def test_the_rule_takes_fewer_words_for_a_smaller_epsilon() -> None:
+    levels = (1024, 2048, 4096, 8192, 16384)
+    sizes = [rule_words(levels, epsilon, 1) for epsilon in (np.inf, 10.0, 8.0, 7.0, 6.0, 1.0)]
+    assert sizes == [16384, 16384, 16384, 8192, 4096, 1024]
+    assert rule_words(levels, 7.0, 2) == 16384
+
+
+def test_both_recipes_are_asked_the_same_and_raw_and_quantised_come_along() -> None:
+    grid = replace(SMALL, words=("auto", 64), subset_sizes=(1, 2), matching=("nearest",))
+    settings = settings_of(grid, {"tiny": NESTED}, num_scenes=2)
+    assert len(set(settings)) == len(settings)
+    assert sum(setting.recipe == "raw" and not setting.is_control for setting in settings) == 1
+    ours, paper = (
+        {
+            (setting.num_words, setting.subset_size, setting.epsilon)
+            for setting in settings
+            if setting.recipe == recipe and not setting.is_control
+        }
+        for recipe in ("sfumato", "paper")
+    )
+    assert ours == paper
+    assert (64, 1, np.inf) in ours
+    assert (64, 2, np.inf) not in ours
+    assert {setting.matching for setting in settings if setting.recipe == "paper"} == {"nearest"}
+    assert not any(setting.is_control for setting in settings if setting.recipe == "paper")
+    assert not any(s.is_control for s in settings_of(grid, {"tiny": NESTED}, num_scenes=1))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"recipes": ("theirs",)},
+        {"matching": ("fuzzy",)},
+        {"epsilons": (0.0,)},
+        {"words": (1,)},
+        {"subset_sizes": (0,)},
+        {"num_seeds": 0},
+        {"max_keypoints": 3},
+    ],
+)
+def test_a_grid_without_sense_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput):
+        replace(SMALL, **wrong)
+
+
+def test_thresholds_are_inclusive_and_both_must_hold() -> None:
+    truth = pose_at(0, 0, 0)
+    assert judge(pose_at(0.25, 0, 0), truth) == ((True, True, True), False)
+    assert judge(pose_at(0.26, 0, 0), truth) == ((False, True, True), False)
+    assert judge(pose_at(0, 0, 0, turn_deg=4), truth) == ((False, True, True), False)
+    assert judge(pose_at(4, 0, 0, turn_deg=9), truth) == ((False, False, True), False)
+    assert judge(pose_at(0, 0, 0, turn_deg=11), truth) == ((False, False, False), True)
+    assert judge(pose_at(6, 0, 0), truth) == ((False, False, False), True)
+    assert judge(None, truth) == ((False, False, False), False)
+
+
+def test_intervals_are_wilsons() -> None:
+    assert wilson(0, 10) == pytest.approx((0, 0.2775), abs=1e-3)
+    assert wilson(10, 10) == pytest.approx((0.7225, 1), abs=1e-3)
+    assert wilson(50, 100) == pytest.approx((0.4038, 0.5962), abs=1e-3)
+
+
+def test_a_run_writes_every_answer_once_and_poses_survive_the_file(done: Path) -> None:
+    found = read_predictions(done)
+    settings = settings_of(SMALL, {"tiny": NESTED}, num_scenes=1)
+    keys = {prediction.key for prediction in found.predictions}
+    assert len(keys) == len(found.predictions)
+    assert {setting for setting, _, _ in keys} == set(settings)
+    for prediction in found.predictions:
+        assert prediction.seed in ((0, 1) if prediction.setting.epsilon == 8.0 else (0,))
+    np.testing.assert_allclose(found.truth["room/q0.png"].rotation, TRUTHS[0].rotation, atol=1e-12)  # type: ignore[union-attr]
+    assert found.dictionaries["tiny"]["levels"] == [64, 512]
+
+
+def test_a_stopped_run_goes_on_and_gives_the_same(done: Path, tmp_path: Path) -> None:
+    lines = done.read_bytes().splitlines(keepends=True)
+    cut = tmp_path / "cut.jsonl"
+    cut.write_bytes(b"".join(lines[:6]) + lines[6][:40])  # killed in the middle of a line
+    predict(cut)
+    again, whole = read_predictions(cut), read_predictions(done)
+    assert cut.read_bytes().startswith(b"".join(lines[:6]))
+    unhurried = [replace(prediction, seconds=0.0) for prediction in whole.predictions]
+    assert [replace(prediction, seconds=0.0) for prediction in again.predictions] == unhurried
+    size = cut.stat().st_size
+    predict(cut)
+    assert cut.stat().st_size == size
+
+
+def test_predictions_of_two_problems_are_not_mixed(done: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.jsonl"
+    copy.write_bytes(done.read_bytes())
+    with pytest.raises(Mismatch, match="another map"):
+        PredictionFile(copy, replace(PROBLEM, queries=QUERIES[:1]))
+    with pytest.raises(Mismatch, match="another dictionary"):
+        PredictionFile(copy, PROBLEM).add_dictionary("tiny", NESTED.at(64))
+
+
+def test_damaged_predictions_are_told_by_line(done: Path, tmp_path: Path) -> None:
+    lines = done.read_text().splitlines()
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text("\n".join([*lines[:3], lines[3][:50]]))
+    with pytest.raises(DamagedFile, match="line 4"):
+        read_predictions(bad)
+    bad.write_text("\n".join([*lines[:3], '{"kind": "prediction"}']))
+    with pytest.raises(DamagedFile, match="line 4"):
+        read_predictions(bad)
+    bad.write_text(lines[3])
+    with pytest.raises(InvalidInput, match="first line"):
+        read_predictions(bad)
+    with pytest.raises(InvalidInput, match="no file"):
+        read_predictions(tmp_path / "none.jsonl")
+
+
+def test_the_tables_figures_are_those_of_the_predictions(done: Path) -> None:
+    found = read_predictions(done)
+    rows = evaluate(found)
+    for row in rows:
+        own = [entry for entry in found.predictions if entry.setting == row.setting]
+        assert row.num_answers == len(own)
+        assert row.num_returned == sum(entry.pose is not None for entry in own)
+        assert row.median_matches == np.median([entry.num_matches for entry in own])
+        good = 0
+        for entry in own:
+            truth = found.truth[entry.query]
+            if entry.pose is not None and truth is not None:
+                distance, degrees = entry.pose.error_to(truth)
+                good += distance <= 0.25 and degrees <= 2
+        assert row.within is not None
+        assert row.within[0] == good
+        if row.setting.epsilon == 8.0:
+            assert row.picture_epsilon == 8 * row.mean_keypoints
+    ours = next(row for row in rows if row.setting.recipe == "sfumato" and row.num_seeds == 2)
+    assert ours.within == (4, 4, 4)
+    text = "\n".join(table_lines(rows, found))
+    assert "100 [51–100]" in text
+    assert "not for sending" in text
+
+
+def test_the_best_is_chosen_for_the_paper_and_the_rule_for_ours(done: Path) -> None:
+    found = read_predictions(done)
+    rows = evaluate(found)
+    paper = next(row for row in rows if row.setting.recipe == "paper" and row.num_seeds == 2)
+    worse = replace(
+        paper, setting=replace(paper.setting, num_words=64), within=(0, 0, 0), num_wrong=4
+    )
+    best = replace(paper, within=(4, 4, 4), num_wrong=0)
+    shown = choose_rows([worse, best], found)
+    assert [(row.setting.num_words, row.chosen) for row in shown] == [(512, "best of 2")]
+    ours = next(row for row in rows if row.setting.recipe == "sfumato" and row.num_seeds == 2)
+    assert [row.chosen for row in choose_rows([ours], found)] == ["rule"]
+
+
+def test_in_the_control_every_pose_is_wrong() -> None:
+    two = Problem("two", WORLD, QUERIES, ("room", "other"))
+    without = two.without_scene("room")
+    assert without.num_observations == 0
+    assert two.without_scene("other").num_observations == WORLD.num_observations
+    setting = Setting("sfumato", is_control=True)
+    answer = Prediction(setting, 0, "room/q0.png", 9, TRUTHS[0], 20, 30, -9.0, 0.1, None)
+    found = read_like([answer])
+    assert evaluate(found)[0].num_wrong == 1
+    assert "1 poses returned" in "\n".join(table_lines(evaluate(found), found))
+
+
+def test_the_control_does_not_find_the_index_of_the_whole_map(tmp_path: Path) -> None:
+    WORLD.save(tmp_path / "map")
+    stored = Map.load(tmp_path / "map")
+    assert len(stored.word_index(DICTIONARY).rows) == WORLD.num_observations
+    without = Problem("two", stored, QUERIES, ("room", "other")).without_scene("room")
+    assert len(without.word_index(DICTIONARY).rows) == 0
+
+
+def read_like(answers: list[Prediction]) -> Predictions:
+    truth: dict[str, Pose | None] = {query.name: query.truth for query in QUERIES}
+    return Predictions(describe_problem(PROBLEM), truth, {}, tuple(answers))
+
+
+def test_gravity_is_what_an_imu_would_say() -> None:
+    gravity = PROBLEM.gravity(QUERIES[1])
+    np.testing.assert_allclose(
+        QUERIES[1].truth.rotation @ gravity.in_world,  # type: ignore[union-attr]
+        gravity.in_camera,
+        atol=1e-12,
+    )
+    assert gravity.in_world[1] > 0.9
+    with pytest.raises(InvalidInput, match="true poses"):
+        PROBLEM.gravity(replace(QUERIES[0], truth=None))
+
+
+def test_a_list_of_pairs_replaces_retrieval(tmp_path: Path) -> None:
+    pairs = tmp_path / "pairs.txt"
+    pairs.write_text("room/q0.png room/2.png\nroom/q0.png room/0.png\nroom/other.png room/1.png\n")
+    lists = PROBLEM.shortlists(pairs)
+    assert lists["room/q0.png"].tolist() == [2, 0]
+    assert lists["room/q1.png"].tolist() == []
+    file = PredictionFile(tmp_path / "p.jsonl", PROBLEM)
+    grid = replace(SMALL, shortlist="pairs", num_seeds=1, epsilons=(8.0,))
+    run_localization(PROBLEM, {"tiny": NESTED}, grid, file, shortlists=lists)
+    for entry in read_predictions(file.path).predictions:
+        assert (entry.pose is None) == (entry.query == "room/q1.png")
+    pairs.write_text("room/q0.png elsewhere.png\n")
+    with pytest.raises(InvalidInput, match="not in the map"):
+        PROBLEM.shortlists(pairs)
+    with pytest.raises(InvalidInput, match="list of pairs"):
+        run_localization(PROBLEM, {"tiny": NESTED}, grid, file)

@@ -112,5 +112,8 @@ def _notes(rows: Sequence[Row], found: Predictions) -> list[str]:
         + " / ".join(f"{share:g}" for share in shares)
         for _, _, epsilon, shares in PAPER_FIGURES
     )
-    notes.append(f"The paper's own figures, other data (Aachen day, |K| = 256k, ω = 2): {figures}.")
+    notes.append(
+        "The paper's own figures, other data (Aachen day, its own dictionary of 256k words, ω = 2, "
+        f"1 at ε = ∞): {figures}."
+    )
     return notes

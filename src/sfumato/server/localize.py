@@ -84,21 +84,30 @@ def match_release(
 
 
 def best_pose(retrieval: Retrieval, question: Question) -> Localization:
-    """Solve place after place until one is sure; answer only if chance cannot explain it."""
+    """Solve place after place until one is sure; answer only if chance cannot explain it.
+
+    A single place can be sure of a pose that is a little off, when all it sees is one poster.
+    So several are solved, each is refined with everything, and the most inliers win.
+    """
     options = question.options
-    best: Estimate | None = None
-    for place in retrieval.places:
-        found = estimate_pose(place, question)
-        if found is not None and (best is None or found.log10_chance < best.log10_chance):
-            best = found
-        if best is not None and best.log10_chance <= options.sure_log10_chance:
+    found: list[Estimate] = []
+    sure = False
+    for tried, place in enumerate(retrieval.places):
+        if sure and tried >= options.min_places:
             break
-    if best is None:
+        estimate = estimate_pose(place, question)
+        if estimate is not None:
+            found.append(estimate)
+            sure |= estimate.log10_chance <= options.sure_log10_chance
+    if not found:
         most = len(retrieval.everything.keypoint)
         return Localization(None, 0, most, 0.0, f"{most} candidate matches give no pose")
-    if best.log10_chance <= options.max_log10_chance:
-        best = polish_pose(best, retrieval.everything, question)
+    believed = [one for one in found if one.log10_chance <= options.max_log10_chance]
+    if believed:
+        polished = [polish_pose(one, retrieval.everything, question) for one in believed]
+        best = max(polished, key=lambda one: one.num_inliers)
         return Localization(best.pose, best.num_inliers, best.num_matches, best.log10_chance)
+    best = min(found, key=lambda one: one.log10_chance)
     reason = (
         f"{best.num_inliers} inliers among {best.num_matches} candidates may be chance "
         f"(10^{best.log10_chance:.1f}, 10^{options.max_log10_chance:g} needed)"

@@ -23,7 +23,7 @@ class PoseOptions:
     max_sampled      best candidates RANSAC draws from; all of a place's are counted afterwards
     max_log10_chance a pose is believed only below this: the expected number of equally good
                      poses by chance, over all poses that could have been tried
-    sure_log10_chance below this no further place is tried
+    sure_log10_chance below this a place is sure, and no more than min_places are tried
     """
 
     max_error: float = 6.0
@@ -32,6 +32,7 @@ class PoseOptions:
     min_sampled: int = 200
     max_log10_chance: float = -4.0
     sure_log10_chance: float = -20.0
+    min_places: int = 3
 
 
 @dataclass(frozen=True, eq=False)

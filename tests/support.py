@@ -18,6 +18,15 @@ from sfumato.core.releases import (
 from sfumato.core.types import Camera, Features
 from sfumato.dictionary import Dictionary
 
+
+def photograph() -> NDArray[np.uint8]:
+    """The astronaut of scikit-image, 512×512."""
+    from skimage import data
+
+    picture: Any = data.astronaut()  # type: ignore[no-untyped-call]
+    return np.asarray(picture, dtype=np.uint8)
+
+
 CAMERA = Camera("PINHOLE", 640, 480, (500.0, 510.0, 320.0, 240.0))
 
 

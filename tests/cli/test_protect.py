@@ -8,17 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from skimage.data import astronaut
 
 from sfumato.cli.app import main
 from sfumato.core.releases import Release, WordRelease
 from sfumato.dictionary import Dictionary
+from support import photograph
 
 
 @pytest.fixture
 def photo(tmp_path: Path) -> Path:
     path = tmp_path / "photo.png"
-    Image.fromarray(astronaut()[:256, :256]).save(path)
+    Image.fromarray(photograph()[:256, :256]).save(path)
     return path
 
 

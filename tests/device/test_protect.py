@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from skimage.data import astronaut
 
 from sfumato.core.errors import BudgetSpent, InvalidInput, NotPrivate
 from sfumato.core.randomness import SecureRandom, SeededRandom
@@ -19,9 +18,9 @@ from sfumato.device.ledger import Caps, Ledger
 from sfumato.device.mechanisms import Plain, Quantize, SubsetMechanism
 from sfumato.device.protect import Pipeline, protect, select
 from sfumato.dictionary import Dictionary
-from support import CAMERA, one_of_each_release
+from support import CAMERA, one_of_each_release, photograph
 
-PHOTO = astronaut()
+PHOTO = photograph()
 WORDS = np.random.default_rng(0).integers(0, 256, (256, 128), dtype=np.uint8)
 DICTIONARY = Dictionary.from_words(WORDS, extractor="sift")
 MECHANISM = SubsetMechanism(10.0, 2, DICTIONARY)

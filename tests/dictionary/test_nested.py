@@ -29,7 +29,7 @@ def test_a_coarse_word_is_the_group_of_the_nearest_fine_word() -> None:
 
 
 def test_groups_of_a_level_unite_groups_of_the_next() -> None:
-    parents = {}
+    parents: dict[int, int] = {}
     for middle, coarse in zip(FINE.levels[64], FINE.levels[16], strict=True):
         assert parents.setdefault(int(middle), int(coarse)) == coarse
     assert len(parents) == 64

@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from sfumato import __version__
+from sfumato.experiments.paper import MAX_ITERATIONS
 from sfumato.experiments.report.figures import share_chart
 from sfumato.experiments.report.result import OURS, PAPER, RAW, DemoResult, Row
 from sfumato.experiments.report.sides import examples_section
@@ -101,8 +102,9 @@ def _table(result: DemoResult) -> str:
 <table role="table"><thead role="rowgroup"><tr role="row">{head}</tr></thead>
 <tbody role="rowgroup">{body}</tbody></table>
 <div class="note small">{below}<p>The paper's recipe matches all words with the whole map, runs
-RANSAC and returns a pose from 12 inliers on. The paper first narrows the map to 20 images by an
-unprotected description of the picture, which is left out here. These are not the paper's data.</p>
+RANSAC (at most {MAX_ITERATIONS:,} iterations here, ten million in the paper) and returns a pose
+from 12 inliers on. The paper first narrows the map to 20 images by an unprotected description of
+the picture, which is left out here. These are not the paper's data.</p>
 </div></div>
 <div class="warning"><p>{escape(notes(result)[-1])}</p></div>
 </section>"""

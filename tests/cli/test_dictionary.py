@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 from skimage import data
 
-from sfumato.cli.app import main
+from commands import sfumato, sfumato_json
 from sfumato.dictionary import Dictionary
 from sfumato.features import extract_folder
 
@@ -27,18 +26,8 @@ def photos(tmp_path: Path) -> Path:
     return folder
 
 
-def run(*words: object) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main(["dictionary", *map(str, words)])
-    assert isinstance(ended.value.code, int)
-    return ended.value.code
-
-
-def run_json(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
-    assert run(*words, "--json") == 0
-    result = json.loads(capsys.readouterr().out)
-    assert isinstance(result, dict)
-    return result
+run = partial(sfumato, "dictionary")
+run_json = partial(sfumato_json, "dictionary")
 
 
 def test_a_folder_is_built_and_described(

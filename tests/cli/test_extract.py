@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from PIL import Image
 from skimage import data
 
-from sfumato.cli.app import main
+from commands import sfumato, sfumato_json
 from sfumato.features import list_feature_names, read_features
 
 
@@ -24,18 +23,8 @@ def photos(tmp_path: Path) -> Path:
     return folder
 
 
-def run(*words: object) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main(["extract", *map(str, words)])
-    assert isinstance(ended.value.code, int)
-    return ended.value.code
-
-
-def run_json(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
-    assert run(*words, "--json") == 0
-    result = json.loads(capsys.readouterr().out)
-    assert isinstance(result, dict)
-    return result
+run = partial(sfumato, "extract")
+run_json = partial(sfumato_json, "extract")
 
 
 def test_one_picture_is_summarised_without_coordinates(

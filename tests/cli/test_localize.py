@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sfumato.cli.app import main
+from commands import sfumato
 from sfumato.core.randomness import SeededRandom
 from sfumato.device.mechanisms import SubsetMechanism
 from support import one_of_each_release
@@ -29,13 +29,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         release = mechanism.release(features, rng=SeededRandom(0), camera=camera)
         (path / name).write_bytes(release.to_bytes())
     return path
-
-
-def sfumato(*words: object) -> int:
-    with pytest.raises(SystemExit) as stopped:
-        main([str(word) for word in words])
-    assert isinstance(stopped.value.code, int)
-    return stopped.value.code
 
 
 def test_a_release_is_localized(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,24 +11,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from commands import sfumato, sfumato_json
 from server.mapping.worlds import write_scene
-from sfumato.cli.app import main
 from sfumato.features import extract_folder
 from sfumato.server.mapping import Map
 
-
-def run(*words: object) -> int:
-    with pytest.raises(SystemExit) as ended:
-        main(["map", *map(str, words)])
-    assert isinstance(ended.value.code, int)
-    return ended.value.code
-
-
-def run_json(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
-    assert run(*words, "--json") == 0
-    result = json.loads(capsys.readouterr().out)
-    assert isinstance(result, dict)
-    return result
+run = partial(sfumato, "map")
+run_json = partial(sfumato_json, "map")
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from sfumato.cli.app import main
+from commands import sfumato
 from sfumato.core.releases import Release, WordRelease
 from sfumato.dictionary import Dictionary
 from support import photograph
@@ -27,13 +27,6 @@ def words(tmp_path: Path) -> Path:
     values = np.random.default_rng(0).integers(0, 256, (256, 128), dtype=np.uint8)
     Dictionary.from_words(values, extractor="sift").save(tmp_path / "words")
     return tmp_path / "words"
-
-
-def sfumato(*words: object) -> int:
-    with pytest.raises(SystemExit) as stopped:
-        main([str(word) for word in words])
-    assert isinstance(stopped.value.code, int)
-    return stopped.value.code
 
 
 def test_a_photograph_is_written_as_a_release(

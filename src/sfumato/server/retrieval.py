@@ -97,6 +97,7 @@ def retrieve_places(
     by_image = _ByImage(release, candidates, world, options.support)
     if shortlist is None:
         shortlist = _most_voted(candidates, by_image.image, world, options.max_images)
+    by_image.gather(shortlist)
     scores = np.array([by_image.score(int(image)) for image in shortlist])
     places: list[Place] = []
     covered: set[int] = set()
@@ -135,27 +136,40 @@ class _ByImage:
         self._keypoints, self._world, self._options = release.keypoints, world, options
         self._place = positions(release.keypoints)
         self._area = float(release.image_size[0] * release.image_size[1])
+        self._candidates = candidates
         self.image = world.image_of(candidates.row)
-        order = np.argsort(self.image, kind="stable")
-        self._keypoint, self._row = candidates.keypoint[order], candidates.row[order]
-        self._weight = candidates.weight[order]
-        self._start = np.searchsorted(self.image[order], np.arange(world.num_images + 1))
+        self._part_of: dict[int, NDArray[np.int64]] = {}
         self._known: dict[int, NDArray[np.int64]] = {}
 
-    def _slice(self, image: int) -> slice:
-        return slice(int(self._start[image]), int(self._start[image + 1]))
+    def gather(self, images: NDArray[np.int64]) -> None:
+        """Sort out the candidates of these images; the others, by far the most, stay unsorted."""
+        wanted = np.zeros(self._world.num_images, dtype=np.bool_)
+        wanted[images] = True
+        rows = np.flatnonzero(wanted[self.image])
+        rows = rows[np.argsort(self.image[rows], kind="stable")]
+        start = np.searchsorted(self.image[rows], images)
+        stop = np.searchsorted(self.image[rows], images, side="right")
+        for image, first, last in zip(images.tolist(), start, stop, strict=True):
+            self._part_of[image] = rows[first:last]
+
+    def _part(self, image: int) -> NDArray[np.int64]:
+        """Which candidates belong to an image."""
+        if image not in self._part_of:
+            self._part_of[image] = np.flatnonzero(self.image == image)
+        return self._part_of[image]
 
     def _supporters(self, image: int, *, shuffled: bool = False) -> NDArray[np.int64]:
-        part = self._slice(image)
-        query = self._keypoints[self._keypoint[part]]
-        reference = np.asarray(self._world.keypoints[self._row[part]])
+        part = self._part(image)
+        keypoint = self._candidates.keypoint[part]
+        query = self._keypoints[keypoint]
+        reference = np.asarray(self._world.keypoints[self._candidates.row[part]])
         if shuffled:  # the same positions with other partners: what chance makes of them
             reference = np.random.default_rng(_NULL_SEED).permutation(reference)
         camera = self._world.camera(image)
         radius = support_radius(
             len(query), self._area, float(camera.width * camera.height), self._options
         )
-        place = self._place[self._keypoint[part]]
+        place = self._place[keypoint]
         return count_supporters(query, reference, place, radius, self._options)
 
     def support(self, image: int) -> NDArray[np.int64]:
@@ -172,12 +186,12 @@ class _ByImage:
         if not len(images):
             nothing = np.zeros(0, dtype=np.int64)
             return Place(nothing, nothing, nothing, np.zeros(0), score)
-        parts = [self._slice(int(image)) for image in images]
-        keypoint = np.concatenate([self._keypoint[part] for part in parts])
-        rows = np.concatenate([self._row[part] for part in parts])
+        parts = np.concatenate([self._part(int(image)) for image in images])
+        keypoint = self._candidates.keypoint[parts]
+        rows = self._candidates.row[parts]
         point = np.asarray(self._world.point_of_feature[rows], dtype=np.int64)
         support = np.concatenate([self.support(int(image)) for image in images])
-        weight = np.concatenate([self._weight[part] for part in parts])
+        weight = self._candidates.weight[parts]
         return Place(images, *_merged(keypoint, point, support, weight), score)
 
 

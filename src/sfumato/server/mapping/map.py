@@ -117,7 +117,12 @@ class Map:
 
     def image_of(self, rows: NDArray[Any]) -> NDArray[np.int64]:
         """The image of each feature row."""
-        return np.searchsorted(self.feature_start, rows, side="right") - 1
+        return np.asarray(self._image_of_feature[rows], dtype=np.int64)
+
+    @cached_property
+    def _image_of_feature(self) -> NDArray[np.int32]:
+        # 4 bytes per feature, a thirtieth of the map, against a search for every candidate.
+        return np.repeat(np.arange(self.num_images, dtype=np.int32), np.diff(self.feature_start))
 
     def observations(self) -> NDArray[np.int64]:
         """Rows of the features that saw a point."""

@@ -13,7 +13,7 @@ from sfumato.core.randomness import SeededRandom
 from sfumato.core.releases import SubspaceRelease, WordRelease
 from sfumato.core.types import Camera, Localization, Pose
 from sfumato.device.mechanisms import Plain, Quantize, SubsetMechanism
-from sfumato.server.localize import localize
+from sfumato.server.localize import LocalizeOptions, localize
 from sfumato.server.mapping.map import Map
 from sfumato.server.upright import Gravity
 from support import tiny_dictionary
@@ -106,6 +106,21 @@ def test_an_index_is_made_once_and_kept_beside_the_map(tmp_path: Path) -> None:
     file.write_bytes(data)
     mended = Map.load(tmp_path / "map").word_index(DICTIONARY)
     assert np.array_equal(mended.rows, made.rows)
+
+
+def test_several_words_per_descriptor_of_the_map_find_more() -> None:
+    world = make_map(ROOM, MAPPING_POSES)
+    release = word_release(5.0)
+    counts = []
+    for words_each in (1, 2, 3):
+        options = LocalizeOptions(words_each=words_each)
+        result = localize(release, world, dictionary=DICTIONARY, options=options)
+        assert_found(result)
+        counts.append(len(world.word_index(DICTIONARY, words_each=words_each).rows))
+    assert counts == [world.num_observations * k for k in (1, 2, 3)]
+    nested = DICTIONARY.nested((64,))
+    level = world.word_index(nested.at(64), words_each=3)
+    assert world.num_observations < len(level.rows) < 3 * world.num_observations
 
 
 def test_a_place_that_is_not_in_the_map_is_not_localized() -> None:

@@ -224,6 +224,17 @@ class Dictionary:
         """
         return self.index.nearest(self.check_descriptors(descriptors))
 
+    def nearest_several(self, descriptors: Any, count: int) -> NDArray[np.uint32]:
+        """The `count` nearest words of each of (N, D) descriptors, nearest first: (N, count).
+
+        At a level, the groups of the nearest fine words: the same group may come twice.
+        """
+        check_count("count", count, low=1, high=self.num_words)
+        queries = self.check_descriptors(descriptors)
+        if not len(queries):
+            return np.zeros((0, count), dtype=np.uint32)
+        return self.index.nearest_several(queries, count)
+
     def check_descriptors(self, descriptors: Any) -> NDArray[Any]:
         """Return descriptors as an (N, D) array these words can be compared with."""
         array = np.asarray(descriptors)

@@ -30,6 +30,8 @@ class WordIndex(Protocol):
 
     def nearest(self, queries: NDArray[Any]) -> NDArray[np.uint32]: ...
 
+    def nearest_several(self, queries: NDArray[Any], count: int) -> NDArray[np.uint32]: ...
+
     def to_bytes(self) -> bytes | None:
         """What is stored beside the words; None when the words alone are enough."""
         ...
@@ -45,6 +47,13 @@ class ExactIndex:
 
     def nearest(self, queries: NDArray[Any]) -> NDArray[np.uint32]:
         return nearest_exact(queries, self._words, self._space)[0]
+
+    def nearest_several(self, queries: NDArray[Any], count: int) -> NDArray[np.uint32]:
+        import faiss
+
+        vectors = self._space.vectors
+        found = faiss.knn(vectors(queries), vectors(self._words), count)[1]
+        return np.asarray(found, dtype=np.uint32)
 
     def to_bytes(self) -> bytes | None:
         return None
@@ -67,9 +76,11 @@ class GraphIndex:
     def nearest(self, queries: NDArray[Any]) -> NDArray[np.uint32]:
         if not len(queries):
             return np.empty(0, dtype=np.uint32)
+        return self.nearest_several(queries, 1)[:, 0]
+
+    def nearest_several(self, queries: NDArray[Any], count: int) -> NDArray[np.uint32]:
         asked = queries if self._binary else queries.astype(np.float32, copy=False)
-        _, found = self._graph.search(asked, 1)
-        return np.asarray(found[:, 0], dtype=np.uint32)
+        return np.asarray(self._graph.search(asked, count)[1], dtype=np.uint32)
 
     def to_bytes(self) -> bytes | None:
         import faiss

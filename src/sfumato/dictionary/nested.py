@@ -104,5 +104,11 @@ class GroupIndex:
     def nearest(self, queries: NDArray[Any]) -> NDArray[np.uint32]:
         return np.asarray(self._groups[self._fine().nearest(queries)], dtype=np.uint32)
 
+    def nearest_several(self, queries: NDArray[Any], count: int) -> NDArray[np.uint32]:
+        """The groups of the nearest fine words; near the middle of a group they are all one."""
+        return np.asarray(
+            self._groups[self._fine().nearest_several(queries, count)], dtype=np.uint32
+        )
+
     def to_bytes(self) -> bytes | None:
         raise InvalidInput("a level is stored with the dictionary it belongs to; save that one.")

@@ -128,21 +128,33 @@ class Map:
         """Rows of the features that saw a point."""
         return np.flatnonzero(np.asarray(self.point_of_feature) >= 0)
 
-    def word_index(self, dictionary: Dictionary) -> InvertedIndex:
-        """Which observations are filed under each word; made once per dictionary and kept."""
+    def word_index(self, dictionary: Dictionary, *, words_each: int = 1) -> InvertedIndex:
+        """Which observations are filed under each word; made once per dictionary and kept.
+
+        With words_each above 1 an observation is filed under that many of its nearest words:
+        more true matches are found, among more wrong ones.
+        """
         if dictionary.extractor != self.extractor:
             raise Mismatch(
                 f"the map holds {self.extractor!r} features, the dictionary "
                 f"{dictionary.extractor!r} words; use a dictionary of the map's extractor."
             )
-        index = self._known_index(dictionary.fingerprint)
+        name = _index_name(dictionary.fingerprint, words_each)
+        index = self._known_index(name)
         if index is None:
             rows = self.observations()
-            words = dictionary.nearest(np.asarray(self.descriptors[rows]))
+            descriptors = np.asarray(self.descriptors[rows])
+            if words_each == 1:
+                words = dictionary.nearest(descriptors).astype(np.int64)
+            else:
+                several = dictionary.nearest_several(descriptors, words_each)
+                pairs = several.astype(np.int64) * (len(rows) + 1) + np.arange(len(rows))[:, None]
+                words, filed = np.divmod(np.unique(pairs), len(rows) + 1)
+                rows = rows[filed]
             index = InvertedIndex.build(words, rows, dictionary.num_words)
-            self._indices[dictionary.fingerprint] = index
+            self._indices[name] = index
             if self._stored is not None:
-                save_index(*self._stored, dictionary.fingerprint, index)
+                save_index(*self._stored, name, index)
         return index
 
     def _known_index(self, fingerprint: str) -> InvertedIndex | None:
@@ -159,7 +171,9 @@ class Map:
         stored = [] if self._stored is None else stored_indices(self._stored[0])
         return sorted({*self._indices, *stored})
 
-    def word_index_of(self, release: WordRelease, dictionary: Dictionary | None) -> InvertedIndex:
+    def word_index_of(
+        self, release: WordRelease, dictionary: Dictionary | None, *, words_each: int = 1
+    ) -> InvertedIndex:
         """The index for a release's own dictionary, which must be known or given."""
         if dictionary is not None:
             given = dictionary.fingerprint_at(release.num_words)
@@ -168,7 +182,7 @@ class Map:
                     f"the release uses dictionary {release.dictionary[:12]}…, this one is "
                     f"{given[:12]}…; both sides must use the same words."
                 )
-        known = self._known_index(release.dictionary)
+        known = self._known_index(_index_name(release.dictionary, words_each))
         if known is not None:
             return known
         if dictionary is None:
@@ -176,7 +190,7 @@ class Map:
                 f"the map is not filed under dictionary {release.dictionary[:12]}…; give that "
                 "dictionary, or protect with one of the map's."
             )
-        return self.word_index(dictionary.at(release.num_words))
+        return self.word_index(dictionary.at(release.num_words), words_each=words_each)
 
     @cached_property
     def observations_per_image(self) -> NDArray[np.int64]:
@@ -253,6 +267,10 @@ class Map:
     def _fields(self) -> dict[str, Any]:
         names = (*_ARRAYS, "image_names", "cameras", "extractor", "facts")
         return {name: getattr(self, name) for name in names}
+
+
+def _index_name(fingerprint: str, words_each: int) -> str:
+    return fingerprint if words_each == 1 else f"{fingerprint}x{words_each}"
 
 
 def _check_range(name: str, values: NDArray[Any], low: int, high: int) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import threading
 import weakref
 from abc import ABC, abstractmethod
@@ -25,6 +26,8 @@ from sfumato.core.odds import Coin
 
 _BLOCK = 1 << 20
 _KEY = 32
+_ZEROS = bytes(_BLOCK)
+_LITTLE = sys.byteorder == "little"
 
 
 class RandomSource(ABC):
@@ -54,18 +57,19 @@ class RandomSource(ABC):
         """
         if not 1 <= bound <= 1 << 32:
             raise InvalidInput(f"bound must be between 1 and 2^32, got {bound}.")
-        product = self.words(count, 32).astype(np.uint64)
-        product *= np.uint64(bound)
+        if bound & (bound - 1) == 0:  # a power of two: the high bits are the draw, none rejected
+            shift = 32 - (bound.bit_length() - 1)
+            drawn = self.words(count, 32)
+            return drawn >> np.uint32(shift) if shift < 32 else np.zeros(count, dtype=np.uint32)
+        product = np.multiply(self.words(count, 32), np.uint64(bound), dtype=np.uint64)
+        halves = product.view(np.uint32).reshape(-1, 2)[:, :: 1 if _LITTLE else -1]
         remainder = np.uint32((1 << 32) % bound)
-        if remainder:
-            low = product.astype(np.uint32)
-            rejected = np.flatnonzero(low < remainder)
-            while rejected.size:
-                again = self.words(rejected.size, 32).astype(np.uint64) * np.uint64(bound)
-                product[rejected] = again
-                rejected = rejected[again.astype(np.uint32) < remainder]
-        product >>= np.uint64(32)
-        return product.astype(np.uint32)
+        rejected = np.flatnonzero(halves[:, 0] < remainder)
+        while rejected.size:
+            again = np.multiply(self.words(rejected.size, 32), np.uint64(bound), dtype=np.uint64)
+            product[rejected] = again
+            rejected = rejected[halves[rejected, 0] < remainder]
+        return np.ascontiguousarray(halves[:, 1])
 
 
 def below_threshold(drawn: NDArray[np.uint64], coin: Coin) -> NDArray[np.bool_]:
@@ -108,6 +112,9 @@ class SecureRandom(RandomSource):
             if self._pid != os.getpid():  # a fork that at-fork handlers did not see
                 self._rekey()
             done = 0
+            while out.size - done >= _BLOCK:  # whole blocks go straight to who asked for them
+                self._next_block(out[done : done + _BLOCK])
+                done += _BLOCK
             while done < out.size:
                 if self._used == self._buffer.size:
                     self._refill()
@@ -119,10 +126,15 @@ class SecureRandom(RandomSource):
                 done += take
 
     def _refill(self) -> None:
-        stream = _keystream(self._key, _KEY + _BLOCK)
-        self._key = stream[:_KEY].tobytes()
-        self._buffer = stream[_KEY:]
+        self._buffer = np.empty(_BLOCK, dtype=np.uint8)
+        self._next_block(self._buffer)
         self._used = 0
+
+    def _next_block(self, out: NDArray[np.uint8]) -> None:
+        """Fill one block; the key that made it is replaced by the head of its own stream."""
+        stream = Cipher(algorithms.AES(self._key), modes.CTR(bytes(16))).encryptor()
+        self._key = stream.update(_ZEROS[:_KEY])
+        stream.update_into(_ZEROS, out.data)
 
     def _rekey(self) -> None:
         self._pid = os.getpid()
@@ -156,13 +168,6 @@ class SeededRandom(RandomSource):
         with self._lock:
             data = self._stream.update(bytes(size))
         return np.frombuffer(data, dtype=f"<u{bits // 8}")
-
-
-def _keystream(key: bytes, size: int) -> NDArray[np.uint8]:
-    encryptor = Cipher(algorithms.AES(key), modes.CTR(bytes(16))).encryptor()
-    stream = np.empty(size, dtype=np.uint8)
-    encryptor.update_into(bytes(size), stream.data)
-    return stream
 
 
 _alive: weakref.WeakSet[SecureRandom] = weakref.WeakSet()

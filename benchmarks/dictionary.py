@@ -4,7 +4,7 @@
 
 Both sides get the same descriptors, iterations and threads. Errors are mean squared
 distances to the exact nearest word, computed by the same code for both. Wall time suffers
-when the machine is shared; CPU time, printed beside it, does not.
+when the machine is shared; CPU time, printed beside it, suffers less.
 """
 
 from __future__ import annotations

@@ -95,6 +95,7 @@ def retrieve_places(
 ) -> Retrieval:
     """The most promising places, best first; `shortlist` replaces the vote where it is given."""
     by_image = _ByImage(release, candidates, world, options.support)
+    given = shortlist is not None
     if shortlist is None:
         shortlist = _most_voted(candidates, by_image.image, world, options.max_images)
     by_image.gather(shortlist)
@@ -108,6 +109,8 @@ def retrieve_places(
         if seed in covered:
             continue
         images = world.covisible(seed, options.cluster_size)
+        if given:  # who names the images to search must not be answered from others
+            images = images[np.isin(images, shortlist)]
         covered.update(images.tolist())
         places.append(by_image.place(images, float(scores[rank])))
     return Retrieval(tuple(places), by_image.place(np.asarray(shortlist), 0.0))

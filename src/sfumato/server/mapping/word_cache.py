@@ -25,7 +25,7 @@ def load_index(map_folder: Path, map_checksum: str, fingerprint: str) -> Inverte
         return InvertedIndex(
             starts=load_array(folder, "starts", manifest), rows=load_array(folder, "rows", manifest)
         )
-    except SfumatoError:
+    except (SfumatoError, OSError):
         return None
 
 

@@ -67,14 +67,12 @@ class Place:
     images    (k,) the seed first
     keypoint  (n,) row of the query, and point (n,) of the map: each pair once
     support   (n,) neighbours that move with it, over all images of the place
-    score     how far the seed's support lies above chance, in standard deviations
     """
 
     images: NDArray[np.int64]
     keypoint: NDArray[np.int64]
     point: NDArray[np.int64]
     support: NDArray[np.float64]
-    score: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +110,8 @@ def retrieve_places(
         if given:  # who names the images to search must not be answered from others
             images = images[np.isin(images, shortlist)]
         covered.update(images.tolist())
-        places.append(by_image.place(images, float(scores[rank])))
-    return Retrieval(tuple(places), by_image.place(np.asarray(shortlist), 0.0))
+        places.append(by_image.place(images))
+    return Retrieval(tuple(places), by_image.place(np.asarray(shortlist)))
 
 
 def _most_voted(
@@ -185,17 +183,17 @@ class _ByImage:
         chance = int(self._supporters(image, shuffled=True).sum())
         return (found - chance) / float(np.sqrt(chance + 1))
 
-    def place(self, images: NDArray[np.int64], score: float) -> Place:
+    def place(self, images: NDArray[np.int64]) -> Place:
         if not len(images):
             nothing = np.zeros(0, dtype=np.int64)
-            return Place(nothing, nothing, nothing, np.zeros(0), score)
+            return Place(nothing, nothing, nothing, np.zeros(0))
         parts = np.concatenate([self._part(int(image)) for image in images])
         keypoint = self._candidates.keypoint[parts]
         rows = self._candidates.row[parts]
         point = np.asarray(self._world.point_of_feature[rows], dtype=np.int64)
         support = np.concatenate([self.support(int(image)) for image in images])
         weight = self._candidates.weight[parts]
-        return Place(images, *_merged(keypoint, point, support, weight), score)
+        return Place(images, *_merged(keypoint, point, support, weight))
 
 
 def _merged(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -49,7 +50,7 @@ def test_joined_worlds_lie_far_apart_and_see_what_they_saw() -> None:
 
 def test_maps_of_two_extractors_are_not_joined() -> None:
     first = small_map(1)
-    second = Map(**{**first._fields(), "extractor": "rootsift"})
+    second = replace(first, extractor="rootsift")
     with pytest.raises(Mismatch, match="rootsift, sift"):
         join_maps({"a": first, "b": second})
 

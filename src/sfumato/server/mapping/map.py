@@ -212,15 +212,6 @@ class Map:
         rows = self.observations()
         return InvertedIndex.build(np.asarray(self.point_of_feature)[rows], rows, len(self.points))
 
-    def without_image(self, image: int) -> Map:
-        """The map as if this image had never been taken: its features see nothing.
-
-        Points that only one other image saw stay; they are few and change no comparison.
-        """
-        seen = np.array(self.point_of_feature)
-        seen[self.features_of(image)] = -1
-        return Map(**{**self._fields(), "point_of_feature": seen})
-
     def save(self, path: str | os.PathLike[str], *, replace: bool = False) -> None:
         """Store the map as a directory of memory-mappable arrays, whole or not at all."""
         arrays = {name: getattr(self, name) for name in _ARRAYS}
@@ -263,10 +254,6 @@ class Map:
             )
         except (InvalidInput, KeyError, TypeError, ValueError) as error:
             raise DamagedFile(f"{folder} is not a whole map: {error}") from None
-
-    def _fields(self) -> dict[str, Any]:
-        names = (*_ARRAYS, "image_names", "cameras", "extractor", "facts")
-        return {name: getattr(self, name) for name in names}
 
 
 def _index_name(fingerprint: str, words_each: int) -> str:

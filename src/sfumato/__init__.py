@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         Quantize,
         RandomizedResponse,
         SubsetMechanism,
+        SubspaceLifting,
     )
     from sfumato.device.protect import Pipeline, protect
     from sfumato.dictionary import Dictionary, build_dictionary
@@ -47,6 +48,7 @@ _HOMES = {
         "Quantize",
         "RandomizedResponse",
         "SubsetMechanism",
+        "SubspaceLifting",
     ),
     "sfumato.device.protect": ("Pipeline", "protect"),
     "sfumato.dictionary": ("Dictionary", "build_dictionary"),
@@ -81,6 +83,7 @@ __all__ = [
     "SeededRandom",
     "SfumatoError",
     "SubsetMechanism",
+    "SubspaceLifting",
     "audit",
     "build_dictionary",
     "build_map",

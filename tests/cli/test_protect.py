@@ -109,7 +109,7 @@ def test_a_camera_travels_with_the_release(photo: Path, words: Path, tmp_path: P
         (["--epsilon", "nan", "--explain"], "epsilon must be a number"),
         (["--epsilon", "1e9", "--explain"], "use epsilon=inf"),
         (["--epsilon", "ten", "--explain"], "Invalid value"),
-        (["--explain"], "Missing option '--epsilon'"),
+        (["--explain"], "give --epsilon"),
         (["--epsilon", "10"], "give -o FILE"),
         (["--epsilon", "10", "--subset-size", "0", "--explain"], "subset_size must be"),
         (["--epsilon", "10", "--subset-size", "256", "--explain"], "sending all 256 words"),
@@ -176,3 +176,26 @@ def test_mechanisms_that_cannot_be_made_are_named(
 ) -> None:
     assert sfumato("audit", "--mechanism", mechanism) == 2
     assert mechanism in capsys.readouterr().err
+
+
+def test_a_lifted_photograph_shows_no_epsilon_anywhere(
+    photo: Path, words: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.sfr"
+    options = ("--lift", "sub-hybrid", "--dimension", 4, "--dictionary", words)
+    kept = ("-o", out, "--explain", "--ledger", tmp_path / "ledger")
+    assert sfumato("protect", photo, *options, *kept) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "a 4-dimensional subspace of 128 dimensions" in shown
+    assert "guarantee none" in shown
+    assert "1 of 1 pictures sent without a guarantee" in shown
+    assert "ε" not in shown
+    assert Release.from_bytes(out.read_bytes()).kind == "subspaces"
+
+
+@pytest.mark.parametrize("options", [(), ("--epsilon", 8, "--lift", "random")])
+def test_words_or_subspaces_but_not_both_and_not_neither(
+    photo: Path, words: Path, options: tuple[object, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sfumato("protect", photo, "--dictionary", words, "--explain", *options) == 2
+    assert "one of the two" in capsys.readouterr().err

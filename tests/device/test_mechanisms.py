@@ -19,6 +19,7 @@ from sfumato.device.mechanisms import (
     Plain,
     Quantize,
     SubsetMechanism,
+    SubspaceLifting,
 )
 from support import CAMERA, features_of, tiny_dictionary
 
@@ -43,6 +44,8 @@ MECHANISMS: dict[str, tuple[Mechanism, Any]] = {
     "subset-of-one": (SubsetMechanism(4.0, 1, DICTIONARY), float_features),
     "subset-of-many": (SubsetMechanism(0.5, 16, DICTIONARY), float_features),
     "memoised": (MemoisedSubset(SubsetMechanism(4.0, 2, DICTIONARY)), float_features),
+    "random lifting": (SubspaceLifting("random", 3), bytes_features),
+    "sub-hybrid lifting": (SubspaceLifting("sub-hybrid", 4, DICTIONARY), float_features),
     "naive": (Naive(10.0, 2), bytes_features),
 }
 

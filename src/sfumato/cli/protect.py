@@ -15,7 +15,8 @@ from sfumato.core.types import Camera
 from sfumato.device.explain import explain, explanation_text
 from sfumato.device.filters import ConstantCount, KeepStrongest
 from sfumato.device.ledger import Caps, Ledger
-from sfumato.device.mechanisms import SubsetMechanism
+from sfumato.device.mechanisms import SubsetMechanism, SubspaceLifting
+from sfumato.device.mechanisms.lifting import STRATEGIES
 from sfumato.device.protect import Filter, Pipeline, select, send
 from sfumato.dictionary import Dictionary
 
@@ -25,12 +26,24 @@ _SHORT = ("leaves the device", "guarantee", "whole picture", "not protected")
 def run(
     photo: Annotated[Path, typer.Argument(help="The photograph. It stays on this machine.")],
     epsilon: Annotated[
-        float, typer.Option(help="ε per descriptor; inf sends the nearest word unprotected.")
-    ],
+        float | None,
+        typer.Option(help="ε per descriptor; inf sends the nearest word unprotected."),
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Where the release is written (.sfr).")
     ] = None,
     subset_size: Annotated[int, typer.Option(help="ω, words sent per descriptor.")] = 2,
+    lift: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead of ε: hide descriptors in subspaces, with no guarantee. The strategy: "
+            f"{', '.join(STRATEGIES)}."
+        ),
+    ] = None,
+    dimension: Annotated[int, typer.Option(help="m, the dimension of lifted subspaces.")] = 4,
+    precision: Annotated[
+        str, typer.Option(help="Numbers of lifted subspaces: float32 or float16.")
+    ] = "float32",
     dictionary: Annotated[str, typer.Option(help="A dictionary's folder or name.")] = "bsds-16k",
     words: Annotated[
         int | None, typer.Option(help="|K|: one of the dictionary's levels; all words by default.")
@@ -56,6 +69,8 @@ def run(
 ) -> None:
     """Replace every descriptor of a photograph by random public words, with a proven ε.
 
+    With --lift each becomes a subspace instead: no ε, and known attacks undo it.
+
     Without -o nothing is kept and nothing is charged: use --explain to see what would leave.
 
     Example: sfumato protect photo.jpg --epsilon 10 --subset-size 2 -o out.sfr --explain
@@ -72,7 +87,7 @@ def run(
     public = Dictionary.load(dictionary)
     if words is not None:
         public = public.at(words)
-    mechanism = SubsetMechanism(epsilon, subset_size, public)
+    mechanism = _mechanism(public, epsilon, subset_size, lift, dimension, precision)
     filters: list[Filter] = [] if keep is None else [KeepStrongest(keep)]
     if constant_count is not None:
         filters.append(ConstantCount(constant_count, public))
@@ -87,16 +102,36 @@ def run(
     release = send(features, mechanism, rng=rng, ledger=account, camera=intrinsics)
     if output is not None:
         write_file(output, release.to_bytes())
-    facts = explain(release, event, mechanism.keep_probability)
+    chance = mechanism.keep_probability if isinstance(mechanism, SubsetMechanism) else None
+    facts = explain(release, event, chance)
     if account is not None:
         state = account.spent()
         facts["ledger"] = {
             "session": state.session,
             "pictures": state.pictures,
+            "without_guarantee": state.unprotected,
             "epsilon_spent": state.epsilon,
             "epsilon_remaining": state.remaining,
         }
     _tell(facts, output, explain_only, as_json)
+
+
+def _mechanism(
+    public: Dictionary,
+    epsilon: float | None,
+    subset_size: int,
+    lift: str | None,
+    dimension: int,
+    precision: str,
+) -> SubsetMechanism | SubspaceLifting:
+    if epsilon is not None and lift is None:
+        return SubsetMechanism(epsilon, subset_size, public)
+    if lift is not None and epsilon is None:
+        return SubspaceLifting(lift, dimension, public, precision=precision)
+    raise InvalidInput(
+        "give --epsilon for words with a guarantee, or --lift STRATEGY for subspaces without one; "
+        "one of the two."
+    )
 
 
 def parse_camera(text: str, image_size: tuple[int, int]) -> Camera:
@@ -121,8 +156,12 @@ def _tell(facts: dict[str, Any], output: Path | None, explained: bool, as_json: 
     if "ledger" in facts:
         state = facts["ledger"]
         rest = state["epsilon_remaining"]
+        bare = state["without_guarantee"]
         text["ledger"] = (
-            f"session {state['session']!r} has spent ε = {state['epsilon_spent']:g} "
+            f"session {state['session']!r} holds {bare} of {state['pictures']} pictures sent "
+            "without a guarantee; no cap can count them"
+            if bare
+            else f"session {state['session']!r} has spent ε = {state['epsilon_spent']:g} "
             f"on {state['pictures']} pictures" + ("" if rest is None else f"; {rest:g} left")
         )
     elif output is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from sfumato.core.releases import KeypointRelease, Release, WordRelease
+from sfumato.core.releases import KeypointRelease, Release, SubspaceRelease, WordRelease
 from sfumato.core.types import PrivacyEvent
 
 
@@ -23,6 +23,9 @@ def explain(
         facts["dictionary_words"] = release.num_words
         facts["dictionary"] = release.dictionary
         facts["true_word_sent_probability"] = keep_probability
+    if isinstance(release, SubspaceRelease):
+        facts["subspace_dimension"] = release.dimension
+        facts["ambient_dimension"] = int(release.offsets.shape[1])
     if event.epsilon is not None:
         facts["unit"] = event.unit
         facts["epsilon_per_unit"] = event.epsilon
@@ -48,6 +51,11 @@ def explanation_text(facts: dict[str, Any]) -> dict[str, str]:
         chance = facts["true_word_sent_probability"]
         if chance is not None:
             text["the true word is sent"] = f"with probability {chance:.3f}, never marked as such"
+    if "subspace_dimension" in facts:
+        text["each keypoint sends"] = (
+            f"its position and a {facts['subspace_dimension']}-dimensional subspace of "
+            f"{facts['ambient_dimension']} dimensions that its descriptor lies in"
+        )
     if "epsilon_per_unit" in facts:
         text |= _guarantee_text(facts)
     else:

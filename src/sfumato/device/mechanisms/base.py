@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sfumato.core.errors import InvalidInput
 from sfumato.core.randomness import RandomSource
 from sfumato.core.releases import Release
@@ -50,3 +53,23 @@ def release_fields(features: Features, camera: Camera | None) -> dict[str, Any]:
         "extractor": features.extractor,
         "camera": camera,
     }
+
+
+def draw_distinct(
+    bound: int, size: int, count: int, source: RandomSource
+) -> list[NDArray[np.uint32]]:
+    """For each of `count` rows, `size` different numbers below `bound`, as `size` columns.
+
+    Floyd's sampling: exactly `size` draws, none of them repeated, so the work does not depend
+    on what was drawn. As a set the numbers are uniform; their order is not.
+    """
+    columns: list[NDArray[np.uint32]] = []
+    for i in range(size):
+        last = bound - size + i
+        column = source.below(last + 1, count)
+        taken = np.zeros(count, dtype=np.bool_)
+        for earlier in columns:
+            taken |= earlier == column
+        column[taken] = last
+        columns.append(column)
+    return columns

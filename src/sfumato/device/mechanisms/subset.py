@@ -14,7 +14,12 @@ from sfumato.core.odds import Coin, subset_coin
 from sfumato.core.randomness import RandomSource
 from sfumato.core.releases import WordRelease
 from sfumato.core.types import Camera, Features, PrivacyEvent
-from sfumato.device.mechanisms.base import NOT_PROTECTED, check_source, release_fields
+from sfumato.device.mechanisms.base import (
+    NOT_PROTECTED,
+    check_source,
+    draw_distinct,
+    release_fields,
+)
 from sfumato.dictionary import Dictionary
 
 
@@ -93,7 +98,10 @@ class SubsetMechanism:
         """
         size, count = self.subset_size, len(true_words)
         truth = np.asarray(true_words, dtype=np.uint32)
-        columns = _draw_others(truth, self.dictionary.num_words, size, source)
+        # Labels 0 … |K|−2 skip over the true word: the others are uniform among the rest.
+        columns = draw_distinct(self.dictionary.num_words - 1, size, count, source)
+        for column in columns:
+            column += column >= truth
         slot = source.below(size, count)
         keep = source.coin(self.coin, count)
         for i, column in enumerate(columns):
@@ -107,28 +115,6 @@ class SubsetMechanism:
                 f"{features.extractor!r}; extract with {self.dictionary.extractor!r} or use "
                 "another dictionary."
             )
-
-
-def _draw_others(
-    truth: NDArray[np.uint32], num_words: int, size: int, source: RandomSource
-) -> list[NDArray[np.uint32]]:
-    """ω distinct words per row, uniform among all but the true one, as ω columns.
-
-    Floyd's sampling: exactly ω draws, none of them repeated, so the work does not depend on
-    what was drawn. Labels 0 … |K|−2 skip over the true word.
-    """
-    columns: list[NDArray[np.uint32]] = []
-    for i in range(size):
-        last = num_words - 1 - size + i
-        column = source.below(last + 1, len(truth))
-        taken = np.zeros(len(truth), dtype=np.bool_)
-        for earlier in columns:
-            taken |= earlier == column
-        column[taken] = last
-        columns.append(column)
-    for column in columns:
-        column += column >= truth
-    return columns
 
 
 def _sorted_rows(columns: list[NDArray[np.uint32]]) -> NDArray[np.uint32]:

@@ -1,15 +1,12 @@
-"""Predictions on disk: one JSON object to a line, written as they are made, never rewritten.
+"""Predictions on disk.
 
 The first line describes the problem, with the true poses, so that a file can be judged where the
-pictures are not. A run that is stopped goes on behind the last whole line.
+pictures are not.
 """
 
 from __future__ import annotations
 
-import json
 import math
-import os
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +17,7 @@ from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch
 from sfumato.core.types import Localization, Pose
 from sfumato.dictionary import Dictionary
 from sfumato.experiments.localization_data import Problem
+from sfumato.experiments.records import append_record, drop_torn_line, read_records
 
 
 @dataclass(frozen=True)
@@ -105,7 +103,7 @@ class PredictionFile:
         self.path = Path(path)
         line = describe_problem(problem)
         if self.path.exists():
-            _drop_torn_line(self.path)
+            drop_torn_line(self.path)
             known = read_predictions(self.path)
             if known.problem["fingerprint"] != line["fingerprint"]:
                 raise Mismatch(
@@ -118,7 +116,7 @@ class PredictionFile:
             self.done = set()
             self._dictionaries = {}
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._append(line)
+            append_record(self.path, line)
 
     def add_dictionary(self, name: str, dictionary: Dictionary) -> None:
         """Say which words a name stands for; the name cannot stand for others later."""
@@ -131,7 +129,7 @@ class PredictionFile:
         }
         known = self._dictionaries.get(name)
         if known is None:
-            self._append({"kind": "dictionary", "name": name, **facts})
+            append_record(self.path, {"kind": "dictionary", "name": name, **facts})
             self._dictionaries[name] = facts
         elif known["fingerprint"] != facts["fingerprint"]:
             raise Mismatch(
@@ -144,15 +142,8 @@ class PredictionFile:
             "kind": "prediction",
             "pose": None if prediction.pose is None else pose_numbers(prediction.pose),
         }
-        self._append(line)
+        append_record(self.path, line)
         self.done.add(prediction.key)
-
-    def _append(self, line: dict[str, Any]) -> None:
-        text = json.dumps(line, ensure_ascii=False)
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(text + "\n")
-            file.flush()
-            os.fsync(file.fileno())
 
 
 def describe_problem(problem: Problem) -> dict[str, Any]:
@@ -176,7 +167,7 @@ def describe_problem(problem: Problem) -> dict[str, Any]:
 
 def read_predictions(path: str | Path) -> Predictions:
     """Read a whole file; a line that is not one of ours is refused with its number."""
-    lines = list(_lines(Path(path)))
+    lines = list(read_records(Path(path)))
     problem = lines[0] if lines else {}
     if problem.get("kind") != "problem" or problem.get("format") != 1:
         raise InvalidInput(f"{path} is not a file of predictions: its first line says no problem.")
@@ -214,28 +205,3 @@ def _pose(numbers: list[float] | None) -> Pose | None:
         return None
     w, x, y, z, *translation = numbers
     return Pose(Rotation.from_quat([x, y, z, w]).as_matrix(), np.array(translation))
-
-
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise InvalidInput(f"there is no file of predictions at {path}.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"{path} is not a file of predictions: {error}.") from None
-    for number, line in enumerate(text.splitlines(), start=1):
-        try:
-            content = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise DamagedFile(f"{path} is damaged in line {number}: {error}.") from None
-        if not isinstance(content, dict):
-            raise DamagedFile(f"{path} is damaged in line {number}: not an object.")
-        yield content
-
-
-def _drop_torn_line(path: Path) -> None:
-    """A process that was killed while it wrote leaves half a line at the end."""
-    data = path.read_bytes()
-    if data and not data.endswith(b"\n"):
-        with path.open("r+b") as file:
-            file.truncate(data.rfind(b"\n") + 1)

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from sfumato import attacks, distances
     from sfumato.core.errors import SfumatoError
     from sfumato.core.randomness import SecureRandom, SeededRandom
     from sfumato.core.releases import Release
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
+    "sfumato.attacks": ("attacks",),
+    "sfumato.distances": ("distances",),
     "sfumato.core.errors": ("SfumatoError",),
     "sfumato.core.randomness": ("SecureRandom", "SeededRandom"),
     "sfumato.core.releases": ("Release",),
@@ -84,9 +87,11 @@ __all__ = [
     "SfumatoError",
     "SubsetMechanism",
     "SubspaceLifting",
+    "attacks",
     "audit",
     "build_dictionary",
     "build_map",
+    "distances",
     "extract",
     "load_image",
     "localize",
@@ -98,7 +103,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
-    value = getattr(import_module(_HOME[name]), name)
+    home = import_module(_HOME[name])
+    value = home if _HOME[name] == f"sfumato.{name}" else getattr(home, name)
     globals()[name] = value
     return value
 

@@ -318,3 +318,17 @@ def test_a_list_of_pairs_replaces_retrieval(tmp_path: Path) -> None:
         PROBLEM.shortlists(pairs)
     with pytest.raises(InvalidInput, match="list of pairs"):
         run_localization(PROBLEM, {"tiny": NESTED}, grid, file)
+
+
+def test_lifted_queries_are_a_row_without_epsilon(tmp_path: Path) -> None:
+    grid = replace(SMALL, recipes=("sfumato",), num_seeds=1, dimensions=(2,), epsilons=())
+    found = read_predictions(predict(tmp_path / "p.jsonl", grid).path)
+    rows = {row.setting.recipe: row for row in choose_rows(evaluate(found), found)}
+    lifted = rows["lifted"]
+    assert (lifted.setting.strategy, lifted.setting.dimension) == ("sub-hybrid", 2)
+    assert lifted.picture_epsilon is None
+    assert lifted.within is not None
+    assert lifted.within[0] == 2
+    shown = "\n".join(table_lines([*rows.values()], found))
+    assert "lifted sub-hybrid, m = 2" in shown
+    assert "no guarantee exists" in shown

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import poisson
 
-from sfumato.matching.nearest import mutual_nearest, mutual_nearest_subspaces
+from sfumato.matching.nearest import mutual_nearest
+from sfumato.matching.subspace import mutual_nearest as mutual_nearest_subspaces
 from sfumato.matching.support import (
     SupportOptions,
     count_supporters,
@@ -152,7 +153,7 @@ def test_subspaces_meet_their_points() -> None:
     points = GENERATOR.normal(size=(60, 10))
     bases = np.linalg.qr(GENERATOR.normal(size=(60, 10, 3)))[0].transpose(0, 2, 1)
     shift = np.einsum("nm,nmd->nd", GENERATOR.normal(size=(60, 3)), bases)
-    rows, nearest = mutual_nearest_subspaces(points + shift, bases, points)
+    rows, nearest = mutual_nearest_subspaces((points + shift, bases), points)
     assert (rows == nearest).all()
     assert len(rows) == 60
 

@@ -6,7 +6,17 @@ import sys
 
 import typer
 
-from sfumato.cli import audit, demo, dictionary, experiment, extract, localize, plan, protect
+from sfumato.cli import (
+    attack,
+    audit,
+    demo,
+    dictionary,
+    experiment,
+    extract,
+    localize,
+    plan,
+    protect,
+)
 from sfumato.cli import map as maps
 from sfumato.core.errors import SfumatoError
 
@@ -30,6 +40,7 @@ app.add_typer(dictionary.app, name="dictionary")
 app.add_typer(maps.app, name="map")
 app.command("protect")(protect.run)
 app.command("localize")(localize.run)
+app.command("attack")(attack.run)
 app.command("plan")(plan.run)
 app.command("audit")(audit.run)
 app.add_typer(experiment.app, name="experiment")

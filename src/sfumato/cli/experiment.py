@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sfumato.cli import experiment_matching, experiment_recover, experiment_sfm
 from sfumato.cli.output import JsonFlag, emit_json, progress_bar
+from sfumato.cli.values import names, numbers, whole_number, whole_numbers
 from sfumato.core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -31,6 +33,11 @@ def root() -> None:
     """Run the experiments of the papers, theirs and ours side by side."""
 
 
+app.command("matching")(experiment_matching.run)
+app.command("recover")(experiment_recover.run)
+app.command("sfm")(experiment_sfm.run)
+
+
 @app.command()
 def localization(
     data: Annotated[
@@ -49,6 +56,11 @@ def localization(
         str, typer.Option(help="|K|: levels of the dictionary; auto: by a rule that knows ε.")
     ] = "auto",
     subset_size: Annotated[str, typer.Option(help="ω, words per descriptor.")] = "1",
+    lift: Annotated[
+        str | None,
+        typer.Option(help="Also lifted queries, of these dimensions; no ε belongs to them."),
+    ] = None,
+    strategy: Annotated[str, typer.Option(help="How queries are lifted.")] = "sub-hybrid",
     seeds: Annotated[int, typer.Option(help="Releases drawn of each query.")] = 3,
     max_keypoints: Annotated[
         int | None, typer.Option(help="Send only the N strongest of each query.")
@@ -99,21 +111,25 @@ def localization(
     if pairs is not None and top is not None:
         raise InvalidInput("--pairs and --top both choose the images to match; give one.")
     grid = Grid(
-        recipes=_list(recipe),
-        epsilons=tuple(_number("epsilon", item) for item in _list(epsilon)),
-        words=tuple(item if item == "auto" else _whole("words", item) for item in _list(words)),
-        subset_sizes=tuple(_whole("subset-size", item) for item in _list(subset_size)),
+        recipes=names(recipe),
+        epsilons=numbers("epsilon", epsilon),
+        words=tuple(
+            item if item == "auto" else whole_number("words", item) for item in names(words)
+        ),
+        subset_sizes=whole_numbers("subset-size", subset_size),
         num_seeds=seeds,
         max_keypoints=max_keypoints,
-        matching=_list(matching),
+        matching=names(matching),
         shortlist="pairs" if pairs is not None else "all" if top is None else f"top {top}",
         iterations=iterations,
         has_gravity=gravity,
         has_control=control,
+        dimensions=() if lift is None else whole_numbers("lift", lift),
+        strategy=strategy,
     )
     with progress_bar(quiet=as_json) as progress:
         problem = _open(folders, output, progress)
-        _run(problem, grid, _list(dictionary), pairs, output, progress)
+        _run(problem, grid, names(dictionary), pairs, output, progress)
     _print(output / PREDICTIONS, every=every, as_json=as_json)
 
 
@@ -132,7 +148,7 @@ def _open(folders: list[Path], output: Path, progress: Progress) -> Problem:
 def _run(
     problem: Problem,
     grid: Grid,
-    names: tuple[str, ...],
+    dictionaries: tuple[str, ...],
     pairs: Path | None,
     output: Path,
     progress: Progress,
@@ -144,7 +160,7 @@ def _run(
     file = PredictionFile(output / PREDICTIONS, problem)
     run_localization(
         problem,
-        {Path(name).name: _dictionary(name, problem, output, progress) for name in names},
+        {Path(name).name: _dictionary(name, problem, output, progress) for name in dictionaries},
         grid,
         file,
         shortlists=None if pairs is None else problem.shortlists(pairs),
@@ -177,26 +193,3 @@ def _print(path: Path, *, every: bool, as_json: bool) -> None:
         emit_json({**facts, "rows": [row.as_dict() for row in shown], "predictions": str(path)})
     else:
         sys.stdout.write("\n".join([*table_lines(shown, found), f"predictions: {path}"]) + "\n")
-
-
-def _list(text: str) -> tuple[str, ...]:
-    items = tuple(item.strip() for item in text.split(",") if item.strip())
-    if not items:
-        raise InvalidInput("a list of values must not be empty.")
-    return items
-
-
-def _number(name: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InvalidInput(f"--{name} must be numbers with commas between, got {text!r}.") from None
-
-
-def _whole(name: str, text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise InvalidInput(
-            f"--{name} must be whole numbers with commas between, got {text!r}."
-        ) from None

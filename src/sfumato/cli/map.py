@@ -27,11 +27,18 @@ Output = Annotated[Path, typer.Option("--output", "-o", help="Folder to make for
 
 @app.command()
 def build(
-    sources: Annotated[
-        list[Path],
-        typer.Argument(metavar="IMAGES_OR_SCENE...", help="Folders of pictures, or scenes."),
-    ],
     output: Output,
+    sources: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[IMAGES_OR_SCENE]...", help="Folders of pictures, or scenes."),
+    ] = None,
+    from_releases: Annotated[
+        Path | None, typer.Option(help="Folder of releases (.sfr) instead of pictures.")
+    ] = None,
+    focal: Annotated[
+        float | None,
+        typer.Option(help="Focal length in pixels, where releases carry no camera."),
+    ] = None,
     cameras: Annotated[
         Path | None, typer.Option(help="cameras.json of a folder that has none inside.")
     ] = None,
@@ -54,10 +61,27 @@ def build(
     reconstructed. Several folders become one map, each in a world of its own. Stopped, the same
     command goes on with the pictures extracted so far.
 
+    With --from-releases there are no pictures: every view is a release others made with
+    `sfumato protect`, all of one kind and dictionary.
+
     Example: sfumato map build church/ square/ -o town-map
     """
     from sfumato.features.extractors import check_request
 
+    if from_releases is not None:
+        if sources or cameras is not None or pairs is not None or max_keypoints is not None:
+            raise InvalidInput(
+                "--from-releases builds from releases alone; leave out pictures, --cameras, "
+                "--pairs and --max-keypoints."
+            )
+        _build_from_releases(from_releases, output, focal, seed, as_json=as_json)
+        return
+    if not sources:
+        raise InvalidInput(
+            "give IMAGES_OR_SCENE (folders), or --from-releases with a folder of releases."
+        )
+    if focal is not None:
+        raise InvalidInput("--focal belongs to --from-releases; pictures say theirs in EXIF.")
     check_request(extractor, max_keypoints=max_keypoints)
     _check_output(output)
     work = output.with_name(output.name + ".partial")
@@ -110,6 +134,25 @@ def info(
     from sfumato.server.mapping import Map
 
     _show(Map.load(map_folder), map_folder, as_json=as_json)
+
+
+def _build_from_releases(
+    folder: Path, output: Path, focal: float | None, seed: int, *, as_json: bool
+) -> None:
+    from sfumato.server.mapping.releases import build_map_from_releases, read_releases
+
+    _check_output(output)
+    releases = read_releases(folder)
+    if focal is None and any(one.camera is None for one in releases.values()):
+        missing = sum(one.camera is None for one in releases.values())
+        raise InvalidInput(
+            f"{missing} of {len(releases)} releases carry no camera; give --focal PIXELS to begin "
+            "with, or protect with --camera."
+        )
+    with progress_bar(quiet=as_json) as progress:
+        world = build_map_from_releases(releases, focal=focal, seed=seed, progress=progress)
+        world.save(output)
+    _show(world, output, as_json=as_json)
 
 
 def _build(

@@ -33,7 +33,7 @@ _LITTLE = sys.byteorder == "little"
 class RandomSource(ABC):
     """Uniform words, and the two exact draws that mechanisms are made of.
 
-    Mechanisms call `coin` and `below` and nothing else. That is what lets
+    Mechanisms with a guarantee call `coin` and `below` and nothing else. That is what lets
     `privacy/law.py` put an enumerating source in their place.
     """
 

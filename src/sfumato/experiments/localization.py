@@ -1,4 +1,5 @@
-"""Localization by recipe, dictionary, |K|, ω and ε: [ldp-feat, Tables 2, 3 and S1], and ours.
+"""Localization by recipe, dictionary, |K|, ω and ε: [ldp-feat, Tables 2, 3 and S1], and ours;
+and of lifted queries [affine, Table 3].
 
 Device and server meet here. Releases are drawn with known seeds so that every figure can be made
 again: reproducible releases, not for sending. Both recipes get the same releases, so that servers
@@ -22,7 +23,7 @@ from sfumato.core.randomness import SeededRandom
 from sfumato.core.releases import KeypointRelease, WordRelease
 from sfumato.core.types import Localization
 from sfumato.device.filters import KeepStrongest
-from sfumato.device.mechanisms import Plain, SubsetMechanism
+from sfumato.device.mechanisms import Plain, SubsetMechanism, SubspaceLifting
 from sfumato.dictionary import Dictionary
 from sfumato.experiments.localization_data import Problem, Query
 from sfumato.experiments.localization_predictions import Prediction, PredictionFile, Setting
@@ -43,6 +44,7 @@ class Grid:
     words        levels |K| to try; "auto" adds the one that `rule_words` names, for our recipe
     matching     of the paper's recipe
     shortlist    "all", "top N" (the paper's recipe only) or "pairs"
+    dimensions   m of lifted queries, each with `strategy`, the whole dictionary as database
     """
 
     recipes: tuple[str, ...] = RECIPES
@@ -56,6 +58,8 @@ class Grid:
     iterations: int = MAX_ITERATIONS
     has_gravity: bool = False
     has_control: bool = True
+    dimensions: tuple[int, ...] = ()
+    strategy: str = "sub-hybrid"
 
     def __post_init__(self) -> None:
         for name, given, known in (
@@ -98,6 +102,17 @@ def settings_of(
     base = replace(base, shortlist="all" if grid.shortlist.startswith("top") else grid.shortlist)
     found = [base]
     for name, dictionary in dictionaries.items():
+        found += [
+            replace(
+                base,
+                recipe="lifted",
+                dictionary=name,
+                num_words=dictionary.num_words,
+                strategy=grid.strategy,
+                dimension=dimension,
+            )
+            for dimension in grid.dimensions
+        ]
         for epsilon in (np.inf, *grid.epsilons):
             for size in grid.subset_sizes if np.isfinite(epsilon) else (1,):
                 found += _with_words(
@@ -159,7 +174,7 @@ def run_localization(
         words, world = cache.words(setting), cache.world(setting, query)
         release = make_release(query, setting, words, seed)
         listed = None if shortlists is None else shortlists[query.name]
-        if words is not None:
+        if isinstance(release, WordRelease) and words is not None:
             world.word_index(words)  # once per map, not part of a query's time
         start = time.perf_counter()
         found = answer(release, world, setting, words, problem, query, listed)
@@ -173,12 +188,16 @@ def make_release(
 ) -> KeypointRelease:
     """What the device would send; the same for every recipe, and for the control."""
     drawn = f"{seed}|{query.name}|{setting.num_words}|{setting.subset_size}|{setting.epsilon}"
+    drawn += "" if setting.strategy is None else f"|{setting.strategy}|{setting.dimension}"
     rng = SeededRandom(int.from_bytes(hashlib.sha256(drawn.encode()).digest()[:8], "big"))
     features = query.features
     if setting.max_keypoints is not None:
         features = KeepStrongest(setting.max_keypoints)(features, rng=rng)
     if dictionary is None:
         return Plain().release(features, rng=rng, camera=query.camera)
+    if setting.strategy is not None and setting.dimension is not None:
+        lifting = SubspaceLifting(setting.strategy, setting.dimension, dictionary)
+        return lifting.release(features, rng=rng, camera=query.camera)
     mechanism = SubsetMechanism(setting.epsilon or np.inf, setting.subset_size or 1, dictionary)
     return mechanism.release(features, rng=rng, camera=query.camera)
 

@@ -24,9 +24,10 @@ from sfumato.experiments.records import append_record, drop_torn_line, read_reco
 class Setting:
     """What one row of the table is about.
 
-    recipe       raw, paper or sfumato
+    recipe       raw, lifted, paper or sfumato
     dictionary   its name; None for raw descriptors, and so are num_words and subset_size (ω)
-    epsilon      per descriptor; ∞ for quantised, None for raw
+    epsilon      per descriptor; ∞ for quantised, None for raw and lifted
+    strategy     of lifting, and dimension (m) of its subspaces; None elsewhere
     shortlist    images matched: "all", "top N" by votes, or "pairs" from a list
     iterations   RANSAC's limit, where the recipe is the paper's
     is_control   the query's own scene is not in the map: every pose is wrong
@@ -43,10 +44,12 @@ class Setting:
     max_keypoints: int | None = None
     has_gravity: bool = False
     is_control: bool = False
+    strategy: str | None = None
+    dimension: int | None = None
 
     @property
     def is_random(self) -> bool:
-        return self.epsilon is not None and math.isfinite(self.epsilon)
+        return self.strategy is not None or self.epsilon not in (None, math.inf)
 
 
 @dataclass(frozen=True)

@@ -147,7 +147,7 @@ def choose_rows(rows: Iterable[Row], found: Predictions) -> list[Row]:
             chosen.append(replace(best, chosen=f"best of {len(group)}"))
         elif best not in ruled:
             chosen.append(best)
-    order = {name: rank for rank, name in enumerate(("raw", "sfumato", "paper"))}
+    order = {name: rank for rank, name in enumerate(("raw", "lifted", "sfumato", "paper"))}
     return sorted(
         chosen,
         key=lambda row: (
@@ -155,6 +155,7 @@ def choose_rows(rows: Iterable[Row], found: Predictions) -> list[Row]:
             row.setting.dictionary or "",
             -(row.setting.epsilon or math.inf),
             order[row.setting.recipe],
+            row.setting.dimension or 0,
         ),
     )
 

@@ -11,7 +11,8 @@ from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.releases import KeypointRelease, PlainRelease, SubspaceRelease, WordRelease
 from sfumato.core.types import Camera, Localization
 from sfumato.dictionary import Dictionary
-from sfumato.matching.nearest import mutual_nearest, mutual_nearest_subspaces, unit_length
+from sfumato.matching.nearest import mutual_nearest, unit_length
+from sfumato.matching.subspace import mutual_nearest as mutual_nearest_subspaces
 from sfumato.server.mapping.map import Map
 from sfumato.server.pose import Estimate, PoseOptions, Question, estimate_pose, polish_pose
 from sfumato.server.retrieval import Candidates, Retrieval, RetrievalOptions, retrieve_places
@@ -81,9 +82,7 @@ def match_release(
     if isinstance(release, PlainRelease):
         keypoint, nearest = mutual_nearest(release.descriptors, descriptors)
     elif isinstance(release, SubspaceRelease):
-        keypoint, nearest = mutual_nearest_subspaces(
-            release.offsets, release.bases, unit_length(descriptors)
-        )
+        keypoint, nearest = mutual_nearest_subspaces(release, unit_length(descriptors))
     else:
         raise InvalidInput(
             f"a release of {release.kind} cannot be localized; send words, subspaces or raw "

@@ -211,14 +211,14 @@ def orthonormal_rows(directions: Doubles) -> tuple[Doubles, NDArray[np.bool_]]:
     sound = np.ones(len(directions), dtype=np.bool_)
     for i in range(directions.shape[1]):
         row = directions[:, i].copy()
-        length = np.linalg.norm(row, axis=1)
+        length = _lengths(row)
         earlier = basis[:, :i]
         for _ in range(2 if i else 0):
             inside = np.matmul(earlier, row[:, :, None])
             row -= np.matmul(inside.transpose(0, 2, 1), earlier)[:, 0]
-        left = np.linalg.norm(row, axis=1)
+        left = _lengths(row)
         sound &= left > _DEPENDENT * np.maximum(length, _DEPENDENT)
-        basis[:, i] = row / np.where(left > 0, left, 1)[:, None]
+        np.divide(row, np.where(left > 0, left, 1)[:, None], out=basis[:, i])
     return basis, sound
 
 
@@ -245,13 +245,21 @@ def _forget_parameters(
 
 def _unit_length(descriptors: NDArray[Any]) -> Doubles:
     values = descriptors.astype(np.float64)
-    return np.asarray(values / np.linalg.norm(values, axis=1, keepdims=True))
+    values /= _lengths(values)[:, None]
+    return values
+
+
+def _lengths(rows: Doubles) -> Doubles:
+    return np.asarray(np.sqrt(np.einsum("nd,nd->n", rows, rows)))
 
 
 def _uniform(source: RandomSource, shape: tuple[int, ...]) -> Doubles:
     """Uniform on a grid of 2^32 points in (−1, 1)."""
     drawn = source.words(int(np.prod(shape)), 32).astype(np.float64)
-    return np.asarray(((drawn + 0.5) * 2.0**-31 - 1).reshape(shape))
+    drawn += 0.5
+    drawn *= 2.0**-31
+    drawn -= 1
+    return drawn.reshape(shape)
 
 
 def _normal(source: RandomSource, shape: tuple[int, ...]) -> Doubles:

@@ -1,4 +1,4 @@
-"""Maps: from images, from a COLMAP model, and how they are stored."""
+"""Maps: from images, from releases, from a COLMAP model, and how they are stored."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from sfumato.server.mapping.build import build_map, build_map_from_features
     from sfumato.server.mapping.cameras import read_cameras_json
     from sfumato.server.mapping.import_model import import_map
+    from sfumato.server.mapping.releases import build_map_from_releases, read_releases
     from sfumato.server.mapping.scenes import (
         build_map_from_scenes,
         join_maps,
@@ -25,12 +26,14 @@ __all__ = [
     "TriangulationOptions",
     "build_map",
     "build_map_from_features",
+    "build_map_from_releases",
     "build_map_from_scenes",
     "describe_map",
     "import_map",
     "join_maps",
     "moved",
     "read_cameras_json",
+    "read_releases",
     "read_scene",
     "reprojection_errors",
 ]
@@ -40,6 +43,7 @@ _HOMES = {
     "build": ("build_map", "build_map_from_features"),
     "cameras": ("read_cameras_json",),
     "import_model": ("import_map",),
+    "releases": ("build_map_from_releases", "read_releases"),
     "scenes": ("build_map_from_scenes", "join_maps", "moved", "read_scene"),
     "triangulate": ("TriangulationOptions",),
 }

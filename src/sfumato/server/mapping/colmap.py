@@ -1,4 +1,4 @@
-"""The one place that calls pycolmap: structure from motion when poses are unknown.
+"""The one place that calls pycolmap: structure from motion, and bundle adjustment.
 
 zlib and numpy come first: pycolmap imported before them makes later PNG writing abort the
 process. Bad options abort it too, so everything is checked on this side, and arrays come back,
@@ -10,7 +10,7 @@ from __future__ import annotations
 import tempfile
 import zlib  # noqa: F401 - see above
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,13 +58,15 @@ def reconstruct(
     cameras: Sequence[CameraStart],
     camera_of_image: Sequence[int],
     *,
+    motions: Mapping[tuple[int, int], Pose] | None = None,
     seed: int = 0,
     progress: Progress = silent,
 ) -> list[SparseModel]:
     """Verify matches and reconstruct; all models found, the largest first.
 
     matches maps (i, j), i < j, to (M, 2) keypoint rows. Images of a model are in the order of
-    `names`. No model at all is an empty list.
+    `names`. No model at all is an empty list. With motions, j_from_i of every pair, the matches
+    were verified before and COLMAP takes them as they are.
     """
     _check(names, keypoints, matches, cameras, camera_of_image)
     check_count("seed", seed, low=0, high=MAX_SEED)
@@ -74,7 +76,10 @@ def reconstruct(
         output.mkdir()
         try:
             _fill_database(database, names, keypoints, matches, cameras, camera_of_image)
-            _verify(database, seed)
+            if motions is None:
+                _verify(database, seed)
+            else:
+                _write_motions(database, matches, motions)
             registered = 0
 
             def another() -> None:
@@ -167,6 +172,95 @@ def _verify(path: Path, seed: int) -> None:
     # Borders that never move are a video's watermark; a map's pictures have none.
     options.detect_watermark = False
     pycolmap.geometric_verification(path, two_view_geometry_options=options)
+
+
+def _write_motions(path: Path, matches: Matches, motions: Mapping[tuple[int, int], Pose]) -> None:
+    """Two-view geometries of calibrated pairs, estimated by the caller."""
+    database = pycolmap.Database.open(path)
+    try:
+        for (first, second), rows in matches.items():
+            motion = motions[first, second]
+            geometry = pycolmap.TwoViewGeometry()
+            geometry.config = pycolmap.TwoViewGeometryConfiguration.CALIBRATED
+            geometry.inlier_matches = rows.astype(np.uint32)
+            geometry.cam2_from_cam1 = _rigid(motion)
+            x, y, z = motion.translation
+            across = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+            geometry.E = across @ motion.rotation
+            database.write_two_view_geometry(first + 1, second + 1, geometry)
+    finally:
+        database.close()
+
+
+def _rigid(pose: Pose) -> Any:
+    return pycolmap.Rigid3d(pycolmap.Rotation3d(pose.rotation), pose.translation)
+
+
+def adjust(
+    model: SparseModel,
+    keypoints: Sequence[NDArray[np.float32]],
+    *,
+    refine_cameras: bool,
+    min_track: int = 3,
+    loss_scale: float = 1.0,
+) -> SparseModel:
+    """The model with poses (and focal lengths, lenses) that fit its longer tracks best.
+
+    Points seen by fewer than min_track images have no say: nothing would contradict them.
+    Residuals beyond loss_scale pixels pull linearly (soft L1). Points are left where they were,
+    to be triangulated again.
+    """
+    world = pycolmap.Reconstruction()
+    for row, camera in enumerate(model.cameras):
+        world.add_camera_with_trivial_rig(
+            pycolmap.Camera(
+                model=camera.model,
+                width=camera.width,
+                height=camera.height,
+                params=list(camera.params),
+                camera_id=row + 1,
+            )
+        )
+    for row, name in enumerate(model.image_names):
+        image = pycolmap.Image(
+            name=name,
+            keypoints=np.asarray(keypoints[row], dtype=np.float64) + HALF_PIXEL,
+            camera_id=model.camera_of_image[row] + 1,
+            image_id=row + 1,
+        )
+        world.add_image_with_trivial_frame(image, _rigid(model.poses[row]))
+    elements: list[list[tuple[int, int]]] = [[] for _ in range(len(model.points))]
+    for image_row, seen in enumerate(model.point_of_feature):
+        for feature in np.flatnonzero(seen >= 0).tolist():
+            elements[seen[feature]].append((image_row + 1, feature))
+    long = [row for row, track in enumerate(elements) if len(track) >= min_track]
+    if not long:
+        return model
+    for row in long:
+        track = pycolmap.Track()
+        for element in elements[row]:
+            track.add_element(*element)
+        world.add_point3D(model.points[row], track)
+    options = pycolmap.BundleAdjustmentOptions()
+    options.refine_focal_length = options.refine_extra_params = refine_cameras
+    options.print_summary = False
+    options.ceres.loss_function_type = pycolmap.LossFunctionType.SOFT_L1
+    options.ceres.loss_function_scale = loss_scale
+    config = pycolmap.BundleAdjustmentConfig()
+    for row in range(len(model.image_names)):
+        config.add_image(row + 1)
+    config.fix_gauge(pycolmap.BundleAdjustmentGauge.TWO_CAMS_FROM_WORLD)
+    try:
+        # Not pycolmap.bundle_adjustment: it turns all of COLMAP's logging on again.
+        pycolmap.create_default_bundle_adjuster(options, config, world).solve()
+    except (ValueError, RuntimeError, IndexError) as error:
+        raise SfumatoError(f"pycolmap could not adjust the poses: {error}.") from error
+    found = [world.images[row + 1].cam_from_world() for row in range(len(model.image_names))]
+    return replace(
+        model,
+        cameras=tuple(_camera(world.cameras[row + 1]) for row in range(len(model.cameras))),
+        poses=tuple(Pose(pose.rotation.matrix(), pose.translation) for pose in found),
+    )
 
 
 def _mapping_options(cameras: Sequence[CameraStart], seed: int) -> Any:

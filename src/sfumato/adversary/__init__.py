@@ -1,0 +1,1 @@
+"""What a curious server can learn from what it was sent."""

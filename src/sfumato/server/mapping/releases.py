@@ -1,0 +1,300 @@
+"""A map from releases alone: no picture, no raw descriptor, every view private.
+
+    candidates of each pair (`private_pairs`) → geometry of each pair, against a null (`two_view`)
+    → COLMAP places the images → matches guided by poses, points, adjustment (`complete`)
+
+What the server learns is positions, as before, and whatever the releases say about points that
+several of them show: k views of one point of the scene cost k·ε about it (`private_points`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.core.checks import as_number, check_count
+from sfumato.core.errors import InvalidInput, MalformedRelease, Mismatch
+from sfumato.core.progress import Progress, silent
+from sfumato.core.releases import (
+    KeypointRelease,
+    PlainRelease,
+    Release,
+    SubspaceRelease,
+    WordRelease,
+)
+from sfumato.core.types import Camera, Pose
+from sfumato.server.mapping.assemble import SparseModel, share_cameras
+from sfumato.server.mapping.complete import CandidatesOf, CompletionOptions, work_out
+from sfumato.server.mapping.map import Map
+from sfumato.server.mapping.private_pairs import PairCandidates, Rows, pair_candidates
+from sfumato.server.mapping.private_points import descriptors_for_map, file_under_words
+from sfumato.server.mapping.two_view import PairOptions, View, examine_pair
+from sfumato.server.mapping.unknown import MAX_SEED
+
+SUFFIX = ".sfr"
+_KINDS = (WordRelease, SubspaceRelease, PlainRelease)
+
+
+@dataclass(frozen=True)
+class ReleaseMapOptions:
+    """All that can be tuned: how pairs are judged, and how the model is worked out."""
+
+    pairs: PairOptions = field(default_factory=PairOptions)
+    completion: CompletionOptions = field(default_factory=CompletionOptions)
+
+
+def read_releases(folder: str | Path) -> dict[str, KeypointRelease]:
+    """All releases (*.sfr) of a folder, by the name of their file; one bad file refuses all."""
+    root = Path(folder)
+    if not root.is_dir():
+        raise InvalidInput(f"there is no folder of releases at {folder}.")
+    files = sorted(path for path in root.iterdir() if path.suffix == SUFFIX and path.is_file())
+    if len(files) < 2:
+        raise _too_few(len(files), f" ({SUFFIX} files) in {folder}")
+    found: dict[str, KeypointRelease] = {}
+    for path in files:
+        try:
+            release = Release.from_bytes(path.read_bytes())
+        except OSError as error:
+            raise InvalidInput(f"{path.name} cannot be read: {error.strerror}.") from None
+        except InvalidInput as error:
+            raise MalformedRelease(
+                f"{path.name} is not a whole release: {error} Send it again or remove it."
+            ) from None
+        if not isinstance(release, KeypointRelease):
+            raise _wrong_kind(release.kind)
+        found[path.stem] = release
+    return found
+
+
+def build_map_from_releases(
+    releases: Mapping[str, KeypointRelease],
+    *,
+    focal: float | None = None,
+    options: ReleaseMapOptions | None = None,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> Map:
+    """Structure from motion on releases of one kind, and a map others can be localized in.
+
+    focal  in pixels, to begin with where a release carries no camera; it is then refined
+
+    A map of words answers releases of the same dictionary, a map of subspaces or raw
+    descriptors the same kind of release. Every pair of images is compared: time grows with the
+    square of their number.
+    """
+    model, facts = reconstruct_releases(
+        releases, focal=focal, options=options, seed=seed, progress=progress
+    )
+    rows = [releases[name] for name in model.image_names]
+    seen = np.concatenate(model.point_of_feature)
+    indices = {}
+    if isinstance(rows[0], WordRelease):
+        words = [one for one in rows if isinstance(one, WordRelease)]
+        indices[rows[0].dictionary] = file_under_words(words, seen)
+    return Map(
+        points=model.points,
+        rotations=np.stack([pose.rotation for pose in model.poses]),
+        translations=np.stack([pose.translation for pose in model.poses]),
+        camera_of_image=np.array(model.camera_of_image, dtype=np.int32),
+        feature_start=np.cumsum([0, *(len(one) for one in rows)]).astype(np.int64),
+        keypoints=np.concatenate([one.keypoints for one in rows]),
+        descriptors=descriptors_for_map(rows, seen),
+        point_of_feature=seen,
+        image_names=model.image_names,
+        cameras=model.cameras,
+        extractor=rows[0].extractor,
+        facts=facts,
+        _indices=indices,
+    )
+
+
+def reconstruct_releases(
+    releases: Mapping[str, KeypointRelease],
+    *,
+    focal: float | None = None,
+    options: ReleaseMapOptions | None = None,
+    seed: int = 0,
+    progress: Progress = silent,
+) -> tuple[SparseModel, dict[str, Any]]:
+    """Poses and points of releases of one kind, and the facts worth keeping.
+
+    Images that could not be placed are named in facts["unregistered"].
+    """
+    from sfumato.server.mapping import colmap  # not before it is needed: it takes a second
+
+    check_count("seed", seed, low=0, high=MAX_SEED)
+    options = options or ReleaseMapOptions()
+    names = sorted(releases)
+    rows = [releases[name] for name in names]
+    check_releases(rows)
+    cameras, has_given = _cameras(rows, focal)
+    views = [View(one.keypoints, camera) for one, camera in zip(rows, cameras, strict=True)]
+    candidates_of = _candidates(rows)
+    matches, motions = _compare(views, candidates_of, options.pairs, seed, progress)
+    if not matches:
+        pairs = len(rows) * (len(rows) - 1) // 2
+        raise InvalidInput(
+            f"none of the {len(rows)} releases shows the same place as another beyond chance "
+            f"({pairs} pairs compared); pictures must overlap, and be taken from different places."
+        )
+    shared, camera_of_image = share_cameras(cameras)
+    fixed = {camera for camera, given in zip(cameras, has_given, strict=True) if given}
+    models = colmap.reconstruct(
+        names,
+        [one.keypoints for one in rows],
+        matches,
+        [colmap.CameraStart(camera, trusted=True, fixed=camera in fixed) for camera in shared],
+        camera_of_image,
+        motions=motions,
+        seed=seed,
+        progress=progress,
+    )
+    if not models:
+        raise InvalidInput(
+            f"no two of the {len(rows)} releases could be placed ({len(matches)} pairs have "
+            "matches); take pictures from different places, or check the focal length."
+        )
+    placed = [names.index(name) for name in models[0].image_names]
+    model, facts = work_out(
+        models[0],
+        [rows[row].keypoints for row in placed],
+        lambda a, b: candidates_of(placed[a], placed[b]),
+        options.completion,
+        refine_cameras=not any(has_given),
+        seed=seed,
+        progress=progress,
+    )
+    return model, {
+        "method": f"structure from motion on releases of {rows[0].kind}, "
+        f"pycolmap {colmap.version()}",
+        "releases": describe_releases(rows),
+        "pairs": len(rows) * (len(rows) - 1) // 2,
+        "accepted_pairs": len(matches),
+        "unregistered": [name for name in names if name not in set(model.image_names)],
+        "other_models": [list(other.image_names) for other in models[1:]],
+        "seed": seed,
+        **facts,
+    }
+
+
+def check_releases(releases: Sequence[KeypointRelease]) -> None:
+    """Refuse what cannot become one map: too few, mixed kinds, dictionaries or extractors."""
+    if len(releases) < 2:
+        raise _too_few(len(releases))
+    for one in releases:
+        if not isinstance(one, _KINDS):
+            raise _wrong_kind(one.kind)
+    for what, values in (
+        ("kind", [one.kind for one in releases]),
+        ("extractor", [one.extractor for one in releases]),
+        ("size of descriptor", [_dimension(one) for one in releases]),
+        (
+            "dictionary",
+            [f"{one.dictionary[:12]}…" for one in releases if isinstance(one, WordRelease)],
+        ),
+    ):
+        counted = Counter(values)
+        if len(counted) > 1:
+            listed = ", ".join(f"{count} of {name}" for name, count in sorted(counted.items()))
+            raise Mismatch(
+                f"releases of one map must have one {what}, got {listed}; "
+                "build one map of each, or protect the pictures in the same way."
+            )
+
+
+def describe_releases(releases: Sequence[KeypointRelease]) -> dict[str, Any]:
+    """What was sent, in figures; ε is per descriptor, and views of one point add up."""
+    counts = [len(one) for one in releases]
+    facts: dict[str, Any] = {
+        "kind": releases[0].kind,
+        "count": len(releases),
+        "mean_keypoints": float(np.mean(counts)),
+    }
+    words = [one for one in releases if isinstance(one, WordRelease)]
+    if words:
+        facts |= {
+            "dictionary": words[0].dictionary,
+            "num_words": words[0].num_words,
+            "subset_sizes": sorted({one.subset_size for one in words}),
+            "epsilons": sorted({one.epsilon for one in words}),
+        }
+    spaces = {one.dimension for one in releases if isinstance(one, SubspaceRelease)}
+    return facts | ({"dimensions": sorted(spaces)} if spaces else {})
+
+
+def _compare(
+    views: Sequence[View],
+    candidates_of: CandidatesOf,
+    options: PairOptions,
+    seed: int,
+    progress: Progress,
+) -> tuple[dict[tuple[int, int], Rows], dict[tuple[int, int], Pose]]:
+    pairs = list(combinations(range(len(views)), 2))
+    matches, motions = {}, {}
+    for done, (a, b) in enumerate(pairs, start=1):
+        found = examine_pair(views[a], views[b], candidates_of(a, b), options, seed=seed)
+        if found is not None:
+            matches[a, b], motions[a, b] = found.matches, found.pose
+        progress("comparing", done, len(pairs))
+    return matches, motions
+
+
+def _candidates(rows: Sequence[KeypointRelease]) -> CandidatesOf:
+    """Chosen partners are slow to find and few: kept. Pairs by words are quick and many: not."""
+    kept: dict[tuple[int, int], PairCandidates] = {}
+
+    def candidates_of(a: int, b: int) -> PairCandidates:
+        if isinstance(rows[a], WordRelease):
+            return pair_candidates(rows[a], rows[b])
+        if (a, b) not in kept:
+            kept[a, b] = pair_candidates(rows[a], rows[b])
+        return kept[a, b]
+
+    return candidates_of
+
+
+def _cameras(
+    rows: Sequence[KeypointRelease], focal: float | None
+) -> tuple[list[Camera], list[bool]]:
+    """A camera for every release, and whether it came with it."""
+    missing = sum(one.camera is None for one in rows)
+    if missing and focal is None:
+        raise InvalidInput(
+            f"structure from motion needs the camera of every release, {missing} of {len(rows)} "
+            "carry none; protect with a camera, or give a focal length in pixels to begin with."
+        )
+    if focal is not None and not (as_number("focal", focal) > 0 and np.isfinite(focal)):
+        raise InvalidInput(f"focal must be a length in pixels above 0, got {focal!r}.")
+    found = []
+    for one in rows:
+        width, height = one.image_size
+        guess = (float(focal or 0), width / 2, height / 2, 0.0)
+        found.append(one.camera or Camera("SIMPLE_RADIAL", width, height, guess))
+    return found, [one.camera is not None for one in rows]
+
+
+def _dimension(release: KeypointRelease) -> int:
+    if isinstance(release, SubspaceRelease):
+        return int(release.offsets.shape[1])
+    if isinstance(release, PlainRelease):
+        return int(release.descriptors.shape[1])
+    return release.num_words if isinstance(release, WordRelease) else 0
+
+
+def _too_few(count: int, where: str = "") -> InvalidInput:
+    return InvalidInput(
+        f"a map needs at least two releases that see the same points, got {count}{where}."
+    )
+
+
+def _wrong_kind(kind: str) -> InvalidInput:
+    return InvalidInput(
+        f"releases of {kind} cannot be placed; send words, subspaces or raw descriptors."
+    )

@@ -1,0 +1,177 @@
+"""The recovery experiment: truth stays aligned, results are kept, tables tell no more than ran."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from commands import sfumato, sfumato_json
+from recoveries import PUBLIC, WORDS, like_sift, picture
+from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.types import Features
+from sfumato.device.mechanisms import SubsetMechanism, SubspaceLifting
+from sfumato.device.mechanisms.lifting import STRATEGIES
+from sfumato.experiments.recover import Grid, RecordFile, problem_of, read_results, run_recover
+from sfumato.experiments.recover_data import (
+    alone_at_their_place,
+    draw_words,
+    lift_picture,
+    load_words,
+)
+from sfumato.experiments.recover_scores import summarise
+from sfumato.experiments.recover_table import table_lines
+from sfumato.experiments.recover_words import WordGrid, run_posterior, run_repeats
+from sfumato.matching.subspace import reference_distances
+from support import photograph
+
+
+def crowded(count: int, seed: int) -> Features:
+    """A picture with several keypoints at one place, in no order."""
+    features = picture(count, seed=seed)
+    places = features.keypoints.copy()
+    places[1::3] = places[:-1:3][: len(places[1::3])]
+    order = np.random.default_rng(seed).permutation(count)
+    return Features(
+        keypoints=places[order],
+        descriptors=features.descriptors[order],
+        scores=features.scores,
+        scales=features.scales,
+        angles=features.angles,
+        image_size=features.image_size,
+        extractor="sift",
+    )
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_truth_of_a_lift_lies_in_its_subspaces(strategy: str) -> None:
+    lift = lift_picture(crowded(40, 1), SubspaceLifting(strategy, 4, WORDS), 25, 7)
+    assert (len(lift.release), len(lift.rest)) == (25, 15)
+    distance = np.diag(reference_distances(lift.truth.astype(np.float32), lift.release))
+    assert distance.max() < 1e-4
+    if lift.words.shape[1]:
+        words = WORDS.words[lift.words].astype(np.float64)
+        words /= np.linalg.norm(words, axis=2, keepdims=True)
+        for column in range(words.shape[1]):
+            points = words[:, column].astype(np.float32)
+            assert np.diag(reference_distances(points, lift.release)).max() < 1e-4
+
+
+def test_the_truth_of_words_follows_the_rows_of_the_release() -> None:
+    features = crowded(60, 2)
+    release, truth, rows = draw_words(features, SubsetMechanism(np.inf, 1, WORDS), 5)
+    assert np.array_equal(release.words[:, 0], truth)
+    assert np.array_equal(WORDS.nearest(features.descriptors[rows]), truth)
+    assert len(alone_at_their_place(features)) == len(np.unique(features.keypoints, axis=0))
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("recover") / "recoveries.jsonl"
+    pictures = {f"{seed}.png": crowded(60, seed) for seed in (1, 2)}
+    grid = Grid(strategies=("random", "sub-hybrid"), dimensions=(2, 4), num_keypoints=20)
+    file = RecordFile(path, problem_of(["photos"], pictures, WORDS, PUBLIC, grid))
+    run_recover(pictures, WORDS, PUBLIC, grid, file)
+    words = WORDS.nested((64,))
+    word_grid = WordGrid(num_words=(64,), subset_sizes=(1, 2), num_context=30, repeats=(1, 3))
+    public = [crowded(200, seed) for seed in (8, 9)]
+    run_posterior(pictures, public, words, word_grid, file)
+    run_repeats(pictures, WORDS, word_grid, (2,), 20, file)
+    return path
+
+
+def test_the_order_of_strength_is_the_paper_s_and_vertex_is_above(results: Path) -> None:
+    rows = summarise(read_results(results))["lifts"]
+    for dimension in (2, 4):
+        close = {
+            row["attack"]: row["close"]
+            for row in rows
+            if row["strategy"] == "sub-hybrid" and row["dimension"] == dimension
+        }
+        assert close["nearest"] < close["clustering"] <= close["database"]
+        assert close["vertex+"] >= close["database"]
+
+
+def test_all_words_of_the_liftings_are_found(results: Path) -> None:
+    rows = summarise(read_results(results))["assumptions"]
+    assert [(row["strategy"], row["all_words_found"]) for row in rows] == [("sub-hybrid", 1.0)] * 2
+    for row in rows:
+        assert abs(row["words_shared"] - row["words_shared_expected"]) < 0.15
+
+
+def test_no_guess_is_above_its_bound(results: Path) -> None:
+    rows = summarise(read_results(results))["words"]
+    assert len(rows) == 3 * 2 * 3
+    assert all(row["is_within_bound"] for row in rows)
+
+
+def test_repeats_help_unless_answers_are_memoised(results: Path) -> None:
+    tables = summarise(read_results(results))
+    right = {(row["mechanism"], row["releases"]): row["right"] for row in tables["repeats"]}
+    assert right["fresh", 3] > right["fresh", 1]
+    assert right["memoised", 3] == right["memoised", 1]
+    assert tables["repeated_lifts"][0]["exact"] > 0.9
+    assert tables["ledger"][0]["most_sent"] == 2
+
+
+def test_a_finished_file_is_left_as_it_is_and_another_problem_refused(results: Path) -> None:
+    before = results.read_bytes()
+    pictures = {f"{seed}.png": crowded(60, seed) for seed in (1, 2)}
+    grid = Grid(strategies=("random", "sub-hybrid"), dimensions=(2, 4), num_keypoints=20)
+    problem = problem_of(["photos"], pictures, WORDS, PUBLIC, grid)
+    results.write_bytes(before + b'{"torn')
+    run_recover(pictures, WORDS, PUBLIC, grid, RecordFile(results, problem))
+    assert results.read_bytes() == before
+    with pytest.raises(Mismatch, match="another problem"):
+        RecordFile(results, {**problem, "data": "others"})
+
+
+def test_tables_are_printed_from_the_file_alone(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sfumato("experiment", "recover", "--evaluate", results) == 0
+    text = capsys.readouterr().out
+    for words in ("paper's SSIM", "99.9 % interval", "Positions, N, camera", "memoised", "no ε"):
+        assert words in text
+    assert sfumato("experiment", "recover", "--evaluate", results, "--json") == 0
+    shown = json.loads(capsys.readouterr().out)
+    lines = table_lines(read_results(results)[0], summarise(read_results(results)))
+    assert shown["problem"]["pictures"] == 2
+    assert str(Path.home()) not in "".join(lines)
+
+
+def test_the_command_runs_on_folders_of_pictures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = photograph()
+    for name, pixels in (("test", whole[:200, :200]), ("base", whole[:400]), ("pub", whole[200:])):
+        (tmp_path / name).mkdir()
+        Image.fromarray(pixels).save(tmp_path / name / "one.png")
+    shown: Any = sfumato_json(
+        "experiment", capsys, "recover", "--data", tmp_path / "test",
+        "--database", tmp_path / "base", "--public", tmp_path / "pub", "--words", 320,
+        "--keypoints", 10, "--strategy", "sub-hybrid", "--dimension", 2, "--epsilon", 6,
+        "--levels", 1024, "--subset-size", 2, "-o", tmp_path / "out",
+    )  # fmt: skip
+    assert shown["problem"]["words"] == 320
+    assert len(shown["lifts"]) == 6
+    assert len(shown["words"]) == 3
+
+
+def test_what_cannot_be_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (
+        (),
+        ("--data", tmp_path, "--database", tmp_path, "--parts", "nothing"),
+        ("--data", tmp_path, "--database", tmp_path, "--attack", "magic"),
+        ("--data", tmp_path, "--database", "bsds-16k"),
+        ("--evaluate", tmp_path / "none"),
+    ):
+        assert sfumato("experiment", "recover", *words) == 2
+        assert len(capsys.readouterr().err.strip().splitlines()) == 1
+    with pytest.raises(InvalidInput, match="--public"):
+        load_words(["bsds-16k"], [], 16)
+    assert len(like_sift(3, seed=0)) == 3

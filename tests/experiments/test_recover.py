@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from commands import sfumato, sfumato_json
-from recoveries import PUBLIC, WORDS, like_sift, picture
+from recoveries import PUBLIC, WORDS, picture
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.types import Features
 from sfumato.device.mechanisms import SubsetMechanism, SubspaceLifting
@@ -174,4 +174,3 @@ def test_what_cannot_be_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFix
         assert len(capsys.readouterr().err.strip().splitlines()) == 1
     with pytest.raises(InvalidInput, match="--public"):
         load_words(["bsds-16k"], [], 16)
-    assert len(like_sift(3, seed=0)) == 3

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sfumato.cli.files import read_release
 from sfumato.cli.output import JsonFlag, emit_json, progress_bar
 from sfumato.core.errors import InvalidInput, Mismatch
-from sfumato.core.releases import KeypointRelease, Release, SubspaceRelease, WordRelease
+from sfumato.core.releases import KeypointRelease, SubspaceRelease, WordRelease
 from sfumato.dictionary import Dictionary
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def run(
 
     Example: sfumato attack out.sfr --dictionary bsds-16k
     """
-    sent = _read(release)
+    sent = read_release(release, purpose="attack")
     if isinstance(sent, SubspaceRelease):
         plans = _on_subspaces(sent, dictionary, public, others or [], repeat or [])
     elif isinstance(sent, WordRelease):
@@ -91,17 +92,6 @@ def run(
         _print(facts, rows, output)
 
 
-def _read(path: Path) -> KeypointRelease:
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InvalidInput(f"{path} cannot be read: {error.strerror}.") from None
-    found = Release.from_bytes(data)
-    if not isinstance(found, KeypointRelease):
-        raise InvalidInput(f"there is no attack on a release of {found.kind}.")
-    return found
-
-
 def _on_subspaces(
     sent: SubspaceRelease, words: str | None, public: str, others: list[Path], repeat: list[Path]
 ) -> list[Plan]:
@@ -111,8 +101,8 @@ def _on_subspaces(
     strangers = Dictionary.load(public)
     fits = strangers.extractor == sent.extractor
     missing = "" if fits else f"--public with {sent.extractor} descriptors"
-    shared = [_read(path) for path in others]
-    again = [_read(path) for path in repeat]
+    shared = [read_release(path, purpose="attack") for path in others]
+    again = [read_release(path, purpose="attack") for path in repeat]
     own = "--dictionary, the words the lifting used"
 
     def database(progress: Progress) -> Recovered:
@@ -167,7 +157,7 @@ def _on_words(sent: WordRelease, words: str | None, repeat: list[Path]) -> list[
         if words is not None:
             raise
     wanted = f"--dictionary, the one whose fingerprint begins with {sent.dictionary[:12]}"
-    again = [_read(path) for path in repeat]
+    again = [read_release(path, purpose="attack") for path in repeat]
 
     def posterior(progress: Progress) -> Recovered:
         assert found is not None

@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from sfumato.cli.files import read_release
 from sfumato.cli.output import JsonFlag, emit_facts, emit_json
 from sfumato.cli.protect import parse_camera
 from sfumato.core.errors import InvalidInput
-from sfumato.core.releases import KeypointRelease, Release
 from sfumato.core.types import Localization
 from sfumato.dictionary import Dictionary
 from sfumato.server.localize import localize
@@ -40,7 +40,7 @@ def run(
 
     Example: sfumato localize out.sfr --map map/
     """
-    sent = _read(release)
+    sent = read_release(release, purpose="localize")
     place = Map.load(world)
     words = None if dictionary is None or sent.kind != "words" else Dictionary.load(dictionary)
     shortlist = None
@@ -58,17 +58,6 @@ def run(
     _tell(result, as_json)
     if result.pose is None:
         raise typer.Exit(1)
-
-
-def _read(path: Path) -> KeypointRelease:
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InvalidInput(f"{path} cannot be read: {error.strerror}.") from None
-    sent = Release.from_bytes(data)
-    if not isinstance(sent, KeypointRelease):
-        raise InvalidInput(f"{path} is a release of {sent.kind}; it has no keypoints to localize.")
-    return sent
 
 
 def shortlist_from_pairs(path: Path, query: str, world: Map) -> np.ndarray:

@@ -104,7 +104,9 @@ def vertex_attack(
         lifted.keypoints.astype(np.float64),
     )
     chance = chances(pool, context=context)
-    certified = _certified(rows, pool, sizes) & (lifted.extractor in WHOLE)
+    certified, altered = _certified(rows, pool, sizes)
+    certified &= lifted.extractor in WHOLE
+    most = 0.5 if altered else 0.98  # words that pass for descriptors deserve no trust
     for i, row in enumerate(rows):
         if not sizes[i]:
             descriptors[i], confidence[i] = row.point, row.trust
@@ -112,7 +114,7 @@ def vertex_attack(
         mine = slice(ends[i] - sizes[i], ends[i])
         best = int(np.argmax(chance[mine]))
         descriptors[i] = _scaled(pool.vectors[mine][best : best + 1], lifted)[0]
-        confidence[i] = 1.0 if certified[i] else 0.98 * chance[mine][best]
+        confidence[i] = 1.0 if certified[i] else most * chance[mine][best]
     return Recovered(descriptors, confidence, certified)
 
 
@@ -210,25 +212,25 @@ def _like_descriptors(vectors: Whole, release: SubspaceRelease) -> Whole:
     return np.asarray(vectors[like])
 
 
-def _certified(rows: list[_Row], pool: Candidates, sizes: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Rows with one whole vector and the proof that there is no other.
+def _certified(
+    rows: list[_Row], pool: Candidates, sizes: NDArray[np.int64]
+) -> tuple[NDArray[np.bool_], bool]:
+    """Rows with one whole vector and the proof that there is no other; and whether to doubt all.
 
-    The proof speaks of whole vectors; that the descriptor is one is a premise. If many rows hold
-    none, or rows share theirs, or those at one place do not look alike, descriptors were altered
-    before lifting and what is whole are words: then nothing is certified.
+    The proof speaks of whole vectors; that the descriptor is one is a premise. If rows share
+    theirs, or those at one place do not look alike, descriptors were altered before lifting and
+    what is whole are words. Then, or if many rows hold none, nothing is certified.
     """
     alone = np.array([row.complete for row in rows], dtype=np.bool_) & (sizes == 1)
     repeated = np.zeros(len(rows), dtype=np.bool_)
     repeated[pool.row[held_twice(pool.vectors)]] = True
-    shared = int((alone & repeated).sum())
     single = alone[pool.row]
-    if (
-        (sizes == 0).mean() > _MAX_EMPTY
-        or shared > _MAX_SHARED * len(rows)
-        or strangers(pool.vectors[single], pool.place[pool.row[single]])
-    ):
-        return np.zeros(len(rows), dtype=np.bool_)
-    return np.asarray(alone & ~repeated)
+    altered = int((alone & repeated).sum()) > _MAX_SHARED * len(rows) or strangers(
+        pool.vectors[single], pool.place[pool.row[single]]
+    )
+    if altered or (sizes == 0).mean() > _MAX_EMPTY:
+        return np.zeros(len(rows), dtype=np.bool_), altered
+    return np.asarray(alone & ~repeated), False
 
 
 def _without_words(

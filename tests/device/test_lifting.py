@@ -232,3 +232,16 @@ def test_one_keypoint_and_none_are_lifted_too() -> None:
         release = SubspaceLifting("sub-hybrid", 4, DATABASE).release(some_features(count), rng=RNG)
         assert isinstance(release, SubspaceRelease)
         assert release.bases.shape == (count, 4, 12)
+
+
+def test_dither_moves_the_descriptor_by_what_it_says_and_stays_on_the_sphere() -> None:
+    features = some_features(400, dimension=128)
+    lifting = SubspaceLifting("random", 2, dither=0.1)
+    offsets, bases = lifting.lift(features.descriptors, RNG)
+    away = residual(offsets, bases, units(features.descriptors.astype(float)))
+    assert 0.08 < away.mean() < 0.11  # two of 128 dimensions are hidden by the subspace
+    again = residual(*lifting.lift(features.descriptors, RNG), offsets)
+    assert again.min() > 1e-3  # two lifts no longer meet
+    for wrong in (-0.1, 1.5, float("nan"), "much"):
+        with pytest.raises(InvalidInput, match="dither must be"):
+            SubspaceLifting("random", 2, dither=wrong)  # type: ignore[arg-type]

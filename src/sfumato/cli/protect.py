@@ -44,6 +44,9 @@ def run(
     precision: Annotated[
         str, typer.Option(help="Numbers of lifted subspaces: float32 or float16.")
     ] = "float32",
+    dither: Annotated[
+        float, typer.Option(help="Noise added before lifting, against the vertex attack: .1 on.")
+    ] = 0.0,
     dictionary: Annotated[str, typer.Option(help="A dictionary's folder or name.")] = "bsds-16k",
     words: Annotated[
         int | None, typer.Option(help="|K|: one of the dictionary's levels; all words by default.")
@@ -87,7 +90,7 @@ def run(
     public = Dictionary.load(dictionary)
     if words is not None:
         public = public.at(words)
-    mechanism = _mechanism(public, epsilon, subset_size, lift, dimension, precision)
+    mechanism = _mechanism(public, epsilon, subset_size, lift, dimension, precision, dither)
     filters: list[Filter] = [] if keep is None else [KeepStrongest(keep)]
     if constant_count is not None:
         filters.append(ConstantCount(constant_count, public))
@@ -123,11 +126,12 @@ def _mechanism(
     lift: str | None,
     dimension: int,
     precision: str,
+    dither: float,
 ) -> SubsetMechanism | SubspaceLifting:
     if epsilon is not None and lift is None:
         return SubsetMechanism(epsilon, subset_size, public)
     if lift is not None and epsilon is None:
-        return SubspaceLifting(lift, dimension, public, precision=precision)
+        return SubspaceLifting(lift, dimension, public, precision=precision, dither=dither)
     raise InvalidInput(
         "give --epsilon for words with a guarantee, or --lift STRATEGY for subspaces without one; "
         "one of the two."

@@ -298,3 +298,12 @@ def test_results_are_checked() -> None:
     assert repr(found) == "Recovered(3 descriptors, 0 certified)"
     with pytest.raises(InvalidInput, match="confidence"):
         Recovered(np.eye(3, dtype=np.float32), np.full(3, 2, dtype=np.float32))
+
+
+def test_dither_takes_away_what_the_attack_lives_on() -> None:
+    truth = unit_length(sift()[:60])
+    lifting = SubspaceLifting("sub-hybrid", 4, words("means"), dither=0.1)
+    offsets, bases = lifting.lift(sift()[:60], SeededRandom(3))
+    found = vertex_attack(made(offsets.astype("float32"), bases.astype("float32")))
+    assert not found.certified.any()
+    assert np.linalg.norm(found.descriptors - truth, axis=1).min() > 0.1

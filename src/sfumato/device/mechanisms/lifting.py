@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.checks import check_count
+from sfumato.core.checks import as_number, check_count
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.randomness import RandomSource
 from sfumato.core.releases import SubspaceRelease
@@ -44,6 +44,9 @@ class SubspaceLifting:
                        other, so m = 1 is refused unless `allow_line` is set
     database           a Dictionary; random lifting needs none
     precision          of the numbers sent: float32, or float16 at half the payload
+    dither             expected length of noise that is added to a descriptor (of length one) before
+                       it is lifted. From .1 on it takes away the whole numbers and zeros that the
+                       vertex attack lives on; other attacks do not need them
 
     Descriptors are brought to length one. What is sent is a random point of the subspace and a
     random orthonormal basis of it, which depend on the subspace alone, not on where in it the
@@ -57,6 +60,7 @@ class SubspaceLifting:
     num_sub_databases: int = 16
     precision: str = "float32"
     allow_line: bool = False
+    dither: float = 0.0
 
     def __post_init__(self) -> None:
         if self.strategy not in STRATEGIES:
@@ -65,6 +69,10 @@ class SubspaceLifting:
             )
         if self.precision not in PRECISIONS:
             raise InvalidInput(f"precision must be float32 or float16, got {self.precision!r}.")
+        if not 0 <= as_number("dither", self.dither) <= 1:
+            raise InvalidInput(
+                f"dither must be between 0 and 1, the length of a descriptor, got {self.dither!r}."
+            )
         check_count("dimension", self.dimension, low=1)
         if self.dimension == 1 and not self.allow_line:
             raise InvalidInput(
@@ -114,6 +122,9 @@ class SubspaceLifting:
         In double precision to the end: rounding then knows the subspace and nothing else.
         """
         units = _unit_length(descriptors)
+        if self.dither:
+            spread = self.dither / np.sqrt(units.shape[1])
+            units = _unit_length(units + spread * _normal(source, units.shape))
         words = self._words_of_one_picture(source)
         basis = np.empty((len(units), self.dimension, units.shape[1]))
         pending = np.arange(len(units))

@@ -224,6 +224,41 @@ def solve_tile(
     return unsure
 
 
+@njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
+def solve_points(
+    product: Array, lengths_a: Array, lengths_b: Array, limits: Array, out: Array
+) -> int:  # pragma: no cover - compiled
+    """The same where a are points: ‖e‖² + ‖d0‖² − 2·d0·e − ‖D·e‖², nothing to eliminate.
+
+    product (rows, K, columns) holds e·[D; d0]ᵀ. Whole rows are swept, which LLVM vectorises.
+    """
+    rows, columns = out.shape
+    inner = product.shape[1] - 1
+    kind = product.dtype.type
+    zero, one, two = kind(0), kind(1), kind(2)
+    share = limits[0] / limits[1]  # rounding matters below this share of the offsets' length
+    least = share * share if share > limits[1] else zero
+    total = np.empty(columns, dtype=product.dtype)
+    unsure = 0
+    for i in range(rows):
+        length = lengths_a[i]
+        for j in range(columns):
+            total[j] = length + lengths_b[j] - two * product[i, inner, j]
+        for k in range(inner):
+            for j in range(columns):
+                total[j] -= product[i, k, j] * product[i, k, j]
+        few = 0
+        for j in range(columns):
+            few += total[j] < least * (length + lengths_b[j])
+            out[i, j] = np.sqrt(max(total[j], zero))
+        if few:
+            unsure += few
+            for j in range(columns):
+                if total[j] < least * (length + lengths_b[j]):
+                    out[i, j] = -one
+    return unsure
+
+
 @njit(cache=True, nogil=True)
 def update_minima(
     tile: Array,

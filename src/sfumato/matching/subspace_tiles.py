@@ -69,7 +69,7 @@ class Pairing:
         return np.ascontiguousarray(out.T) if self._swapped else out
 
     def _fill(self, first: slice, second: slice, out: Array) -> int:
-        from sfumato.matching.subspace_kernel import solve_tile  # compiled when first needed
+        from sfumato.matching.subspace_kernel import solve_points, solve_tile  # compiled late
 
         s, t = first.start // self._rows.lanes, second.start // self._columns.lanes
         left, right = self._rows.rows[s], self._columns.rows[t]
@@ -77,6 +77,16 @@ class Pairing:
         product = self._buffer("product", (shape[0] * shape[1], shape[2] * shape[3]))
         ambient = self.a.ambient
         np.matmul(left.reshape(-1, ambient), right.reshape(-1, ambient).T, out=product)
+        if shape[0] == 1 and not self._columns.levels.shape[1]:
+            return int(
+                solve_points(
+                    product.reshape(shape[1:]),
+                    self._rows.lengths[s],
+                    self._columns.lengths[t],
+                    self._limits,
+                    out,
+                )
+            )
         return int(
             solve_tile(
                 product.reshape(shape),

@@ -1,4 +1,4 @@
-"""The recipe of LDP-FEAT, as methods.md restates it, to stand beside ours.
+"""The recipe of LDP-FEAT, its gaps filled by what fits its numbers, to stand beside ours.
 
 Every keypoint matches every point of the map filed under any word it sent; plain RANSAC decides;
 the pose with most inliers is returned if it has twelve. The paper takes the 20 reference images

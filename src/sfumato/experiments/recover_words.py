@@ -36,7 +36,7 @@ class WordGrid:
 
     num_words      levels |K| of the dictionary
     repeats        how many releases of one picture are combined
-    repeat_epsilon, repeat_size  ε and ω of the repeated releases (methods.md §1: 10 and 2)
+    repeat_epsilon, repeat_size  ε and ω of the repeated releases (10 and 2 by default)
     """
 
     epsilons: tuple[float, ...] = (2.0, 6.0, 10.0)

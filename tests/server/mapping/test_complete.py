@@ -20,6 +20,7 @@ from sfumato.server.mapping.complete import (
     track_lengths,
     triangulate_model,
 )
+from sfumato.server.mapping.tracks import without_conflicts
 from sfumato.server.mapping.two_view import View
 
 OPTIONS = CompletionOptions()
@@ -99,3 +100,36 @@ def test_options_are_checked() -> None:
         CompletionOptions(radius=0)
     with pytest.raises(InvalidInput, match="bands and radius"):
         CompletionOptions(bands=())
+
+
+def test_a_track_never_has_two_features_of_one_image() -> None:
+    image_of = np.array([0, 0, 1, 1, 2])
+    # 0–2 and 1–3 are right; 2–4 extends the first; 3–4 would bring 0 and 1 of image 0 together.
+    edges = np.array([[0, 2], [1, 3], [2, 4], [3, 4], [0, 4]])
+    assert without_conflicts(edges, image_of).tolist() == [[0, 2], [1, 3], [2, 4], [0, 4]]
+    # Who comes first is believed.
+    assert without_conflicts(edges[::-1], image_of).tolist() == [[0, 4], [3, 4]]
+    assert without_conflicts(edges[[3, 2]], image_of).tolist() == [[3, 4]]  # 2, 3 of image 1
+    assert without_conflicts(np.empty((0, 2), dtype=np.int64), image_of).shape == (0, 2)
+
+
+def test_wrong_matches_that_chain_everything_cost_few_points() -> None:
+    """Of a façade whose windows look alike: half of the matches join points that are not one."""
+    world, model, views = two_matched_of_three(clutter=0)
+    truth = [world.truth[name] for name in world.features]
+    right, wrong = {}, {}
+    rng = np.random.default_rng(0)
+    for a, b in ((0, 1), (0, 2), (1, 2)):
+        shared = np.intersect1d(truth[a], truth[b])
+        rows = np.stack(
+            [
+                np.argsort(side)[np.searchsorted(np.sort(side), shared)]
+                for side in (truth[a], truth[b])
+            ],
+            axis=1,
+        )
+        mixed = np.stack([rows[:, 0], rng.permutation(rows[:, 1])], axis=1)
+        right[a, b], wrong[a, b] = rows, np.vstack([rows, mixed])
+    clean = triangulate_model(model, views, right, OPTIONS.triangulation)
+    chained = triangulate_model(model, views, wrong, OPTIONS.triangulation)
+    assert (track_lengths(chained) == 3).sum() > 0.9 * (track_lengths(clean) == 3).sum() > 300

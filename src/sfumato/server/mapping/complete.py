@@ -24,6 +24,7 @@ from sfumato.server.mapping import colmap
 from sfumato.server.mapping.assemble import SparseModel
 from sfumato.server.mapping.private_pairs import PairCandidates, Rows
 from sfumato.server.mapping.projection import focal_lengths, project
+from sfumato.server.mapping.tracks import without_conflicts
 from sfumato.server.mapping.triangulate import TriangulationOptions, Views, triangulate_matches
 from sfumato.server.mapping.two_view import View, guided_matches
 
@@ -124,7 +125,10 @@ def triangulate_model(
     start = _starts(views)
     edges = [np.empty((0, 2), dtype=np.int64)]
     edges += [rows + start[[a, b]] for (a, b), rows in matches.items()]
-    return _with_points(model, views, np.concatenate(edges), options, seed)
+    # Of every pair the best supported come first, and so they do over all pairs.
+    rank = [np.empty(0), *(np.arange(len(rows)) / len(rows) for rows in matches.values())]
+    order = np.argsort(np.concatenate(rank), kind="stable")
+    return _with_points(model, views, np.concatenate(edges)[order], options, seed)
 
 
 def complete_tracks(
@@ -148,14 +152,17 @@ def complete_tracks(
         rows = np.flatnonzero(seen >= 0)
         one = np.zeros(len(model.points), dtype=np.int64)
         one[seen[rows]] = rows  # some feature of each point, to be joined with what is found
-        edges = [_chain(seen, rows)]
+        known = _chain(seen, rows)
+        edges, distances = [known], [np.full(len(known), -1.0)]  # what was found before is first
         for image, tree in enumerate(trees):
             if tree is not None:
                 asked, pixels = _expected(model, views, image)
                 distance, nearest = tree.query(pixels, distance_upper_bound=options.radius)
                 found = np.isfinite(distance)
                 edges.append(np.stack([one[asked[found]], nearest[found] + start[image]], axis=1))
-        model = _with_points(model, views, np.concatenate(edges), triangulation, seed)
+                distances.append(distance[found])
+        order = np.argsort(np.concatenate(distances), kind="stable")
+        model = _with_points(model, views, np.concatenate(edges)[order], triangulation, seed)
     return model
 
 
@@ -234,13 +241,15 @@ def _with_points(
     seed: int,
 ) -> SparseModel:
     start = _starts(views)
+    image_of = np.repeat(np.arange(len(views)), np.diff(start))
     looks = Views(
         rays=np.concatenate([view.rays[:, :2] for view in views]),
-        image_of=np.repeat(np.arange(len(views)), np.diff(start)),
+        image_of=image_of,
         rotations=np.stack([pose.rotation for pose in model.poses]),
         translations=np.stack([pose.translation for pose in model.poses]),
         focals=np.array([focal_lengths(view.camera) for view in views]),
     )
+    edges = without_conflicts(edges, image_of)
     points, seen = triangulate_matches(looks, edges, options, seed=seed)
     return replace(model, points=points, point_of_feature=tuple(np.split(seen, start[1:-1])))
 

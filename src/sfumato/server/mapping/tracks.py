@@ -53,6 +53,37 @@ def join_tracks(edges: NDArray[np.int64]) -> Tracks:
     )
 
 
+def without_conflicts(edges: NDArray[np.int64], image_of: NDArray[Any]) -> NDArray[np.int64]:
+    """The (E, 2) matches that join no two features of one image, the first given believed first.
+
+    A few wrong matches chain thousands of points into one component, of which triangulation
+    takes only the best parts. A feature is seen once by an image, so that a match which would
+    bring two features of an image together is wrong, or one before it was: it is dropped.
+    """
+    features, compact = np.unique(edges, return_inverse=True)
+    compact = np.asarray(compact).reshape(edges.shape)
+    parent = list(range(len(features)))
+    images = [1 << int(image) for image in image_of[features]]  # of each component, as bits
+
+    def root(row: int) -> int:
+        while parent[row] != row:
+            parent[row] = parent[parent[row]]
+            row = parent[row]
+        return row
+
+    kept = np.zeros(len(edges), dtype=np.bool_)
+    pairs = zip(compact[:, 0].tolist(), compact[:, 1].tolist(), strict=True)
+    for number, (a, b) in enumerate(pairs):
+        first, second = root(a), root(b)
+        if first == second:
+            kept[number] = True
+        elif not images[first] & images[second]:
+            kept[number] = True
+            parent[second] = first
+            images[first] |= images[second]
+    return edges[kept]
+
+
 def spread(
     start: NDArray[np.int64], groups: NDArray[Any]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -1,0 +1,1 @@
+"""From descriptors back to the picture: what a curious server would see."""

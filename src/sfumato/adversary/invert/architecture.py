@@ -1,0 +1,91 @@
+"""What a network is, apart from its weights; a checkpoint of another one is refused."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from sfumato.adversary.invert.sparse import MapOptions
+from sfumato.core.checks import check_count
+from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch, Missing
+
+NORMS = ("group", "batch", "none")
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """The generator's shape, and what its input means.
+
+    kind          input kind, see `encoders.py`; channels columns of its rows, geometry included
+    extractor     what the descriptors come from
+    width         channels of the first level; each level doubles them up to max_channels
+    depth         levels, 5 in the paper
+    embedding     channels of an embedded row
+    norm          "batch" as in the paper; "group" suits small batches; or "none"
+    neighbours, radius, geometry   see `sparse.MapOptions`
+    """
+
+    kind: str = "raw"
+    channels: int = 128
+    extractor: str = "sift"
+    width: int = 24
+    depth: int = 5
+    max_channels: int = 192
+    embedding: int = 48
+    hidden: int = 128
+    norm: str = "group"
+    neighbours: int = 3
+    radius: float = 48.0
+    geometry: bool = False
+
+    def __post_init__(self) -> None:
+        check_count("channels", self.channels, low=1, high=1 << 16)
+        check_count("width", self.width, low=2, high=256)
+        check_count("depth", self.depth, low=2, high=7)
+        check_count("max_channels", self.max_channels, low=self.width, high=4096)
+        check_count("embedding", self.embedding, low=2, high=1024)
+        check_count("hidden", self.hidden, low=2, high=4096)
+        if self.norm not in NORMS:
+            raise InvalidInput(f"norm must be one of {', '.join(NORMS)}, got {self.norm!r}.")
+        _ = self.map_options  # refuses a bad radius or number of neighbours
+
+    @property
+    def map_options(self) -> MapOptions:
+        return MapOptions(self.neighbours, self.radius, 2 ** (self.depth - 1), self.geometry)
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """Channels of each level, finest first."""
+        return tuple(min(self.width << i, self.max_channels) for i in range(self.depth))
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @staticmethod
+    def from_json(content: Any) -> Architecture:
+        """Read back `to_json`; anything else is damage."""
+        known = {field.name for field in fields(Architecture)}
+        if not isinstance(content, Mapping) or set(content) != known:
+            raise DamagedFile("the description of the network is not one; restore the file.")
+        return Architecture(**content)
+
+    def check_same(self, other: Architecture) -> None:
+        """Refuse a checkpoint of another network, naming the first difference."""
+        for name, value in self.to_json().items():
+            found = getattr(other, name)
+            if found != value:
+                raise Mismatch(
+                    f"the checkpoint is of another network: its {name} is {found!r}, "
+                    f"{value!r} is asked for; use its settings or another folder."
+                )
+
+
+def check_torch(purpose: str) -> None:
+    """Refuse with the way out where torch is not installed."""
+    if importlib.util.find_spec("torch") is None:
+        raise Missing(
+            f"{purpose} needs torch, not installed here; pip install 'sfumato[train]' "
+            "or run scripts/setup train."
+        )

@@ -1,0 +1,129 @@
+"""What an attacker sees of each keypoint, as one row of numbers: one encoder per input kind.
+
+raw         a descriptor, as sent or as some recovery attack gives it back
+positions   nothing but that there is a keypoint: the baseline
+words       the m dictionary words of a private release, stacked
+subspace    offset and basis of a lifted descriptor, stacked (the direct inversion attack)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.releases import KeypointRelease, PlainRelease, SubspaceRelease, WordRelease
+from sfumato.core.types import Features
+from sfumato.dictionary import Dictionary
+from sfumato.features.extractors import EXTRACTORS
+
+Source = Features | KeypointRelease
+Rows = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """One picture as the network takes it: rows (N, C) and where each lies.
+
+    scales and angles are there only for the stronger attacker who is given them.
+    """
+
+    rows: Rows
+    keypoints: NDArray[np.float32]
+    image_size: tuple[int, int]
+    scales: NDArray[np.float32] | None = None
+    angles: NDArray[np.float32] | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, keep: NDArray[Any]) -> Encoded:
+        """The same picture with only these keypoints."""
+        scales = None if self.scales is None else self.scales[keep]
+        angles = None if self.angles is None else self.angles[keep]
+        return Encoded(self.rows[keep], self.keypoints[keep], self.image_size, scales, angles)
+
+
+def encode(
+    source: Source, kind: str, *, dictionary: Dictionary | None = None, geometry: bool = False
+) -> Encoded:
+    """Features or a release as rows of this input kind.
+
+    geometry adds log diameter, cosine and sine of the angle to each row; only features have
+    them, so this is a declared, stronger attacker.
+    """
+    if kind not in ENCODERS:
+        raise InvalidInput(f"input kind must be one of {', '.join(ENCODERS)}, got {kind!r}.")
+    rows = ENCODERS[kind](source, dictionary)
+    if not geometry:
+        return Encoded(rows, source.keypoints, source.image_size)
+    if not isinstance(source, Features):
+        raise InvalidInput(
+            "geometry=True needs features with scales and angles, a release carries neither; "
+            "leave it out."
+        )
+    turn = np.deg2rad(np.maximum(source.angles, 0))
+    own = np.stack([np.log2(np.maximum(source.scales, 1)), np.cos(turn), np.sin(turn)], axis=1)
+    rows = np.hstack([rows, own.astype(np.float32)])
+    return Encoded(rows, source.keypoints, source.image_size, source.scales, source.angles)
+
+
+def scale_descriptors(descriptors: NDArray[Any], extractor: str) -> Rows:
+    """Descriptors as numbers of order 1: square roots of whole numbers, bits as −1 and 1."""
+    spec = EXTRACTORS.get(extractor)
+    if spec is not None and spec.binary:
+        bits = np.unpackbits(descriptors, axis=1).astype(np.float32)
+        return np.asarray(bits * 2 - 1, dtype=np.float32)
+    if descriptors.dtype == np.uint8:
+        # A few bins of a SIFT hold most of its length; the root lets the others be seen.
+        return np.asarray(np.sqrt(descriptors.astype(np.float32) / 255), dtype=np.float32)
+    length = np.linalg.norm(descriptors.astype(np.float32), axis=1, keepdims=True)
+    unit = descriptors / np.maximum(length, np.float32(1e-6))
+    return np.asarray(unit * np.sqrt(np.float32(descriptors.shape[1])), dtype=np.float32)
+
+
+def _raw(source: Source, _dictionary: Dictionary | None) -> Rows:
+    if not isinstance(source, Features | PlainRelease):
+        raise InvalidInput(
+            f"input kind raw needs features or a plain release, got {type(source).__name__}; "
+            "recover descriptors first or choose another kind."
+        )
+    return scale_descriptors(source.descriptors, source.extractor)
+
+
+def _positions(source: Source, _dictionary: Dictionary | None) -> Rows:
+    return np.ones((len(source), 1), dtype=np.float32)
+
+
+def _words(source: Source, dictionary: Dictionary | None) -> Rows:
+    if not isinstance(source, WordRelease):
+        raise InvalidInput(f"input kind words needs a word release, got {type(source).__name__}.")
+    if dictionary is None:
+        raise InvalidInput("input kind words needs the public dictionary; pass dictionary=.")
+    if dictionary.fingerprint != source.dictionary:
+        raise Mismatch("the release was made with another dictionary; load the one it names.")
+    words = scale_descriptors(np.asarray(dictionary.words), dictionary.extractor)
+    return np.ascontiguousarray(words[source.words].reshape(len(source), -1))
+
+
+def _subspace(source: Source, _dictionary: Dictionary | None) -> Rows:
+    if not isinstance(source, SubspaceRelease):
+        raise InvalidInput(
+            f"input kind subspace needs a subspace release, got {type(source).__name__}."
+        )
+    offsets = source.offsets.astype(np.float32)
+    size = np.sqrt(np.float32(offsets.shape[1]))
+    length = np.maximum(np.linalg.norm(offsets, axis=1, keepdims=True), np.float32(1e-6))
+    # Bases are unit vectors: √n brings both parts to order 1.
+    parts = [offsets / length, source.bases.astype(np.float32).reshape(len(source), -1)]
+    return np.asarray(np.hstack(parts) * size, dtype=np.float32)
+
+
+ENCODERS: Mapping[str, Callable[[Source, Dictionary | None], Rows]] = MappingProxyType(
+    {"raw": _raw, "positions": _positions, "words": _words, "subspace": _subspace}
+)

@@ -1,0 +1,134 @@
+"""Generator and discriminator [reverse §3], with the sparse input gathered, not stored.
+
+The paper feeds an H×W×C map that is zero but for a few hundred pixels. Here every row is
+embedded once, and blocks of 2×2 pixels gather the embeddings of their nearest keypoints and
+add what they know of their place: the first layer of a small function of (descriptor, offset),
+whose second gives each pixel of the block its own values. A U-Net does the rest. Imported only
+where torch is installed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from sfumato.adversary.invert.architecture import Architecture
+from sfumato.adversary.invert.sparse import STRIDE
+
+#: Wavelengths of the waves that tell a pixel its place, in pixels and in diameters.
+WAVES_PIXELS = (6.0, 16.0, 48.0)
+WAVES_OWN = (1.5, 3.0, 8.0)
+
+
+class Generator(nn.Module):  # type: ignore[misc,unused-ignore]
+    """Rows and pixel maps in, RGB pictures in 0…1 out; batch items share one table of rows.
+
+    rows     (R, C) float32; row 0 is the empty one, all zeros
+    index    (B, k, H/2, W/2) int64 into rows
+    offsets  (B, k, c, H/2, W/2) float32, see `sparse.PixelMap`
+    returns  (B, 3, H, W)
+    """
+
+    def __init__(self, architecture: Architecture) -> None:
+        super().__init__()
+        a = self.architecture = architecture
+        self.embed = nn.Sequential(
+            nn.Linear(a.channels, a.hidden), nn.ReLU(), nn.Linear(a.hidden, a.embedding)
+        )
+        places = 4 + 4 * len(WAVES_PIXELS) + (2 + 4 * len(WAVES_OWN) if a.geometry else 0)
+        self.place = nn.Conv2d(places, a.embedding, 1)
+        self.mix = nn.Conv2d(a.neighbours * a.embedding, STRIDE**2 * a.width, 1)
+        levels = a.levels
+        self.down = nn.ModuleList(
+            _block(levels[max(i - 1, 0)], levels[i], a.norm) for i in range(a.depth)
+        )
+        self.bottom = _block(levels[-1], levels[-1], a.norm)
+        # Channels are reduced before upsampling, where a pixel is a quarter of the work.
+        self.reduce = nn.ModuleList(
+            nn.Conv2d(levels[i + 1], levels[i], 1) for i in range(a.depth - 1)
+        )
+        self.up = nn.ModuleList(
+            _block(2 * levels[i], levels[i], a.norm) for i in range(a.depth - 1)
+        )
+        self.last = nn.Conv2d(a.width, 3, 3, padding=1)
+
+    def forward(self, rows: Any, index: Any, offsets: Any) -> Any:
+        seen = self.mix(self._look_around(rows, index, offsets))
+        x = functional.relu(functional.pixel_shuffle(seen, STRIDE))
+        kept = []
+        for i, block in enumerate(self.down):
+            x = block(x if i == 0 else functional.max_pool2d(x, 2))
+            kept.append(x)
+        x = self.bottom(x)
+        for i in reversed(range(len(self.up))):
+            x = functional.interpolate(self.reduce[i](x), scale_factor=2.0, mode="nearest")
+            x = self.up[i](torch.cat([x, kept[i]], dim=1))
+        return torch.sigmoid(self.last(x))
+
+    def _look_around(self, rows: Any, index: Any, offsets: Any) -> Any:
+        """(B, k·E, H/2, W/2): each block's keypoints, and its place relative to them."""
+        slots = []
+        table = self.embed(rows)
+        for slot in range(self.architecture.neighbours):
+            seen = functional.embedding(index[:, slot], table).permute(0, 3, 1, 2)
+            place = self.place(self._waves(offsets[:, slot]))
+            slots.append(functional.relu(seen + place))
+        return torch.cat(slots, dim=1)
+
+    def _waves(self, offsets: Any) -> Any:
+        """Offsets, distance and presence, and the offsets as sines and cosines."""
+        plain, there = offsets[:, :2], offsets[:, 2:3]
+        distance = (plain * plain).sum(dim=1, keepdim=True).clamp_min(1e-12).sqrt()
+        parts = [plain, distance, there]
+        radius = self.architecture.radius
+        parts += _sines(plain, [2 * math.pi * radius / wave for wave in WAVES_PIXELS])
+        if self.architecture.geometry:
+            own = offsets[:, 3:5]
+            parts += [own, *_sines(own, [2 * math.pi / wave for wave in WAVES_OWN])]
+        return torch.cat(parts, dim=1)
+
+
+def _sines(values: Any, frequencies: list[float]) -> list[Any]:
+    return [wave(values * f) for f in frequencies for wave in (torch.sin, torch.cos)]
+
+
+def _block(inputs: int, outputs: int, norm: str) -> Any:
+    """3×3 convolution, normalisation, ReLU."""
+    layers: list[Any] = [nn.Conv2d(inputs, outputs, 3, padding=1, bias=norm == "none")]
+    if norm == "batch":
+        layers.append(nn.BatchNorm2d(outputs))
+    elif norm == "group":
+        # Groups of about eight channels: one silent channel alone would be blown up to noise.
+        layers.append(nn.GroupNorm(math.gcd(outputs, max(outputs // 8, 1)), outputs, eps=1e-4))
+    return nn.Sequential(*layers, nn.ReLU())
+
+
+class Discriminator(nn.Module):  # type: ignore[misc,unused-ignore]
+    """Is this picture a photograph? Logits, several per picture; a sigmoid makes them odds.
+
+    4×4 convolutions of stride 2 with width, width/2, … channels (256 to 4 in the paper),
+    leaky ReLU .2, batch normalisation except in the first and last; the last has no
+    activation. Seven layers leave 2×2 of a 256×256 picture; smaller ones get fewer.
+    """
+
+    def __init__(self, width: int = 256, side: int = 256) -> None:
+        super().__init__()
+        layers = max(2, min(7, side.bit_length() - 2))
+        channels = [3, *(max(width >> i, 1) for i in range(layers))]
+        parts: list[Any] = []
+        for i in range(layers):
+            first, last = i == 0, i == layers - 1
+            plain = first or last
+            parts.append(nn.Conv2d(channels[i], channels[i + 1], 4, stride=2, padding=1))
+            if not plain:
+                parts.append(nn.BatchNorm2d(channels[i + 1]))
+            if not last:
+                parts.append(nn.LeakyReLU(0.2))
+        self.layers = nn.Sequential(*parts)
+
+    def forward(self, pictures: Any) -> Any:
+        return self.layers(pictures)

@@ -1,0 +1,58 @@
+"""Validation pictures beside their reconstructions, and two numbers about them."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from skimage import metrics
+
+from sfumato.core.storage import write_file
+
+_GAP = 4
+
+
+def score(
+    real: Sequence[NDArray[np.uint8]], made: Sequence[NDArray[np.float32]]
+) -> dict[str, float]:
+    """Mean SSIM and mean absolute error over pictures in 0…1."""
+    pairs = [
+        (a.astype(np.float64) / 255, np.asarray(b, np.float64))
+        for a, b in zip(real, made, strict=True)
+    ]
+    measure: Any = metrics.structural_similarity
+    similar = [measure(a, b, channel_axis=2, data_range=1.0) for a, b in pairs]
+    return {
+        "ssim": float(np.mean(similar)),
+        "mae": float(np.mean([np.abs(a - b).mean() for a, b in pairs])),
+    }
+
+
+def write_sheet(
+    path: Path, real: Sequence[NDArray[np.uint8]], made: Sequence[NDArray[np.float32]]
+) -> None:
+    """A PNG with the pictures in the upper row and their reconstructions below."""
+    tall = max(picture.shape[0] for picture in real)
+    wide = sum(picture.shape[1] + _GAP for picture in real) - _GAP
+    sheet = np.full((2 * tall + _GAP, wide, 3), 255, dtype=np.uint8)
+    left = 0
+    for picture, guess in zip(real, made, strict=True):
+        height, width = picture.shape[:2]
+        sheet[:height, left : left + width] = picture
+        low = tall + _GAP
+        sheet[low : low + height, left : left + width] = to_pixels(guess)
+        left += width + _GAP
+    data = io.BytesIO()
+    Image.fromarray(sheet).save(data, format="PNG")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_file(path, data.getvalue())
+
+
+def to_pixels(picture: NDArray[Any]) -> NDArray[np.uint8]:
+    """Values in 0…1 as 8 bits."""
+    return np.asarray(np.rint(np.clip(picture, 0, 1) * 255), dtype=np.uint8)

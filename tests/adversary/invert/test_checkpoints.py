@@ -1,0 +1,100 @@
+"""Checkpoints are whole or absent, and know whose they are."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sfumato.adversary.invert import checkpoints
+from sfumato.adversary.invert.architecture import Architecture
+from sfumato.adversary.invert.checkpoints import (
+    Checkpoint,
+    RunLock,
+    check_resumable,
+    last_checkpoint,
+    list_checkpoints,
+    load_checkpoint,
+    save_checkpoint,
+)
+from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch
+
+
+def made(step: int = 4) -> Checkpoint:
+    weights = {"layer.weight": np.full((2, 2), step, dtype=np.float32)}
+    parts = {"generator": weights, "average": weights, "state": {}}
+    losses = np.arange(step * 2, dtype=np.float64).reshape(step, 2)
+    return Checkpoint(step, Architecture(width=8), {"seed": 1}, parts, losses, {"ssim": 0.25})
+
+
+def test_a_checkpoint_comes_back_as_it_was(tmp_path: Path) -> None:
+    found = load_checkpoint(save_checkpoint(tmp_path, made()))
+    assert found.step == 4
+    assert found.architecture == Architecture(width=8)
+    assert found.settings == {"seed": 1}
+    assert found.scores == {"ssim": 0.25}
+    assert np.array_equal(found.losses, made().losses)
+    assert np.array_equal(found.parts["average"]["layer.weight"], np.full((2, 2), 4))
+
+
+def test_the_last_two_are_kept_and_a_damaged_one_is_passed_over(tmp_path: Path) -> None:
+    for step in (2, 4, 6):
+        save_checkpoint(tmp_path, made(step))
+    assert [path.name for path in list_checkpoints(tmp_path)] == ["step-00000004", "step-00000006"]
+    file = tmp_path / "step-00000006" / "generator.safetensors"
+    file.write_bytes(file.read_bytes()[:-1] + b"x")
+    with pytest.raises(DamagedFile):
+        load_checkpoint(file.parent)
+    found = last_checkpoint(tmp_path)
+    assert found is not None
+    assert found.step == 4
+
+
+def test_another_network_or_another_setting_is_refused() -> None:
+    check_resumable(made(), Architecture(width=8), {"seed": 1})
+    with pytest.raises(Mismatch, match="its width is 8, 16 is asked for"):
+        check_resumable(made(), Architecture(width=16), {"seed": 1})
+    with pytest.raises(Mismatch, match="begun with seed = 1, 2 is asked for"):
+        check_resumable(made(), Architecture(width=8), {"seed": 2})
+
+
+def test_a_full_disk_leaves_the_checkpoint_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_checkpoint(tmp_path, made(2))
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(checkpoints, "save_arrays", full)
+    with pytest.raises(InvalidInput, match="the disk is full"):
+        save_checkpoint(tmp_path, made(4))
+    found = last_checkpoint(tmp_path)
+    assert found is not None
+    assert found.step == 2
+
+
+def test_one_process_trains_in_a_folder(tmp_path: Path) -> None:
+    leftover = tmp_path / "run" / ".tmp-12"
+    leftover.mkdir(parents=True)
+    with RunLock(tmp_path / "run"):
+        assert not leftover.exists()
+        with pytest.raises(InvalidInput, match="another process"), RunLock(tmp_path / "run"):
+            pass
+    with RunLock(tmp_path / "run"):
+        pass
+
+
+def test_an_architecture_survives_json_and_refuses_nonsense() -> None:
+    wanted = Architecture(width=12, geometry=True, norm="batch")
+    assert Architecture.from_json(wanted.to_json()) == wanted
+    assert wanted.levels == (12, 24, 48, 96, 192)
+    assert dataclasses.replace(wanted, max_channels=40).levels == (12, 24, 40, 40, 40)
+    with pytest.raises(DamagedFile):
+        Architecture.from_json({"width": 3})
+    with pytest.raises(InvalidInput, match="norm must be one of"):
+        Architecture(norm="layer")

@@ -1,0 +1,82 @@
+"""Rows of each input kind, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sfumato.adversary.invert.encoders import ENCODERS, encode, scale_descriptors
+from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.releases import KeypointRelease, SubspaceRelease, WordRelease
+from support import features_of, one_of_each_release, tiny_dictionary
+
+
+def word_release(dictionary_name: str) -> WordRelease:
+    words = np.array([[0, 3], [1, 2], [4, 5]], dtype=np.uint32)
+    return WordRelease(
+        keypoints=np.array([[1, 1], [2, 2], [3, 3]], dtype=np.float32),
+        image_size=(20, 10),
+        extractor="tiny",
+        words=words,
+        num_words=6,
+        dictionary=dictionary_name,
+        epsilon=4.0,
+    )
+
+
+def test_stacked_words_are_the_words_of_the_dictionary_side_by_side() -> None:
+    dictionary = tiny_dictionary(6)
+    made = encode(word_release(dictionary.fingerprint), "words", dictionary=dictionary)
+    words = scale_descriptors(dictionary.words, "tiny")
+    assert made.rows.shape == (3, 16)
+    assert np.array_equal(made.rows[0], np.concatenate([words[0], words[3]]))
+
+
+def test_words_need_their_own_dictionary() -> None:
+    with pytest.raises(InvalidInput, match="pass dictionary="):
+        encode(word_release("ab" * 32), "words")
+    with pytest.raises(Mismatch, match="another dictionary"):
+        encode(word_release("ab" * 32), "words", dictionary=tiny_dictionary(6))
+
+
+def test_subspace_parameters_are_offset_and_basis_of_order_one() -> None:
+    release = one_of_each_release()["subspaces"]
+    assert isinstance(release, SubspaceRelease)
+    made = encode(release, "subspace")
+    assert made.rows.shape == (23, 4 * 8)
+    assert made.rows[:, 8:] == pytest.approx(release.bases.reshape(23, -1) * np.sqrt(8), rel=1e-5)
+    assert (made.rows**2).mean(axis=1) == pytest.approx(1.0, abs=1e-4)
+
+
+def test_positions_say_nothing_but_where() -> None:
+    for release in one_of_each_release().values():
+        if isinstance(release, KeypointRelease):
+            made = encode(release, "positions")
+            assert np.array_equal(made.rows, np.ones((len(release), 1)))
+            assert np.array_equal(made.keypoints, release.keypoints)
+
+
+def test_bytes_become_roots_and_packed_bits_signs() -> None:
+    values = np.array([[0, 255, 64]], dtype=np.uint8)
+    assert scale_descriptors(values, "sift")[0] == pytest.approx([0, 1, 0.501], abs=1e-3)
+    signs = scale_descriptors(np.array([[0b10000001]], dtype=np.uint8), "freak")
+    assert signs.tolist() == [[1, -1, -1, -1, -1, -1, -1, 1]]
+
+
+def test_geometry_is_for_features_only() -> None:
+    features = features_of(np.full((4, 8), 3, dtype=np.uint8))
+    made = encode(features, "raw", geometry=True)
+    assert made.rows.shape == (4, 11)
+    assert made.rows[0, 8:] == pytest.approx([2, 1, 0])  # diameter 4, angle 0
+    with pytest.raises(InvalidInput, match="a release carries neither"):
+        encode(one_of_each_release()["plain"], "raw", geometry=True)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", [name for name in ENCODERS if name != "positions"])
+def test_a_source_of_another_kind_is_refused(kind: str) -> None:
+    wrong = one_of_each_release()["candidates"]
+    assert isinstance(wrong, KeypointRelease)
+    with pytest.raises(InvalidInput, match=f"input kind {kind} needs"):
+        encode(wrong, kind)
+    with pytest.raises(InvalidInput, match="must be one of raw, positions"):
+        encode(wrong, "dots")

@@ -1,0 +1,130 @@
+"""Export and reconstruction: the refusals everywhere, agreement where the packages are."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from sfumato.adversary.invert.architecture import Architecture
+from sfumato.adversary.invert.checkpoints import Checkpoint, save_checkpoint
+from sfumato.adversary.invert.export import export_onnx, find_checkpoint
+from sfumato.adversary.invert.reconstruct import Inverter
+from sfumato.core.errors import InvalidInput, Mismatch, Missing
+from sfumato.features import extract
+
+
+def has(*packages: str) -> bool:
+    return all(importlib.util.find_spec(package) for package in packages)
+
+
+needs_all = pytest.mark.skipif(
+    not has("torch", "onnx", "onnxruntime"),
+    reason="no torch, onnx or onnxruntime; install with scripts/setup train",
+)
+
+
+def untrained(run: Path, **change: Any) -> Any:
+    """A checkpoint of a network as it was born, and that network."""
+    import torch
+
+    from sfumato.adversary.invert.network import Generator
+
+    torch.manual_seed(1)
+    network = Generator(Architecture(width=8, depth=4, **change)).eval()
+    weights = {name: value.numpy() for name, value in network.state_dict().items()}
+    parts: dict[str, Any] = {"generator": weights, "average": weights, "state": {}}
+    save_checkpoint(run, Checkpoint(1, network.architecture, {}, parts, np.zeros((1, 6)), {}))
+    return network
+
+
+@needs_all
+@pytest.mark.parametrize("norm", ["group", "batch"])
+@pytest.mark.parametrize("geometry", [False, True])
+def test_onnx_and_torch_agree_at_any_size(
+    norm: str, geometry: bool, picture: NDArray[np.uint8], tmp_path: Path
+) -> None:
+    import torch
+
+    from sfumato.adversary.invert.data import Example
+    from sfumato.adversary.invert.encoders import encode
+    from sfumato.adversary.invert.loop import collate
+    from sfumato.adversary.invert.sparse import map_pixels
+
+    channels = 131 if geometry else 128
+    network = untrained(tmp_path / "run", norm=norm, geometry=geometry, channels=channels)
+    a = export_onnx(tmp_path / "run", tmp_path / "net.onnx")
+    assert a == network.architecture
+    export_onnx(tmp_path / "run", tmp_path / "half.onnx", half=True)
+    inverter = Inverter(tmp_path / "net.onnx", threads=1)
+    half = Inverter(tmp_path / "half.onnx", threads=1)
+    assert inverter.architecture == a
+    for cut in (picture, picture[:64, :48]):
+        features = extract(np.ascontiguousarray(cut))
+        assert len(features)
+        seen = encode(features, "raw", geometry=geometry)
+        pixels = map_pixels(
+            seen.keypoints, seen.image_size, a.map_options, scales=seen.scales, angles=seen.angles
+        )
+        with torch.inference_mode():
+            made = network(*collate([Example(cut, seen, pixels)], "cpu"))[0]
+        expected = pixels.crop(made.permute(1, 2, 0).numpy())
+        found = inverter.reconstruct(features)
+        assert found.picture.shape == cut.shape
+        assert found.num_keypoints == len(features)
+        assert np.abs(found.picture - expected).max() < 1e-4
+        assert np.abs(half.reconstruct(features).picture - expected).max() < 1e-2
+    sizes = [(tmp_path / name).stat().st_size for name in ("half.onnx", "net.onnx")]
+    assert sizes[0] < 0.7 * sizes[1]
+
+
+@needs_all
+def test_no_keypoints_give_a_blank_picture_and_say_so(tmp_path: Path) -> None:
+    untrained(tmp_path / "run")
+    export_onnx(tmp_path / "run", tmp_path / "net.onnx")
+    blank = np.full((40, 50, 3), 90, dtype=np.uint8)
+    made = Inverter(tmp_path / "net.onnx", threads=1).reconstruct(extract(blank))
+    assert made.picture.shape == (40, 50, 3)
+    assert np.ptp(made.picture) == 0
+    assert "no keypoints" in made.remark
+
+
+@needs_all
+def test_features_of_another_extractor_are_refused(
+    picture: NDArray[np.uint8], tmp_path: Path
+) -> None:
+    untrained(tmp_path / "run")
+    export_onnx(tmp_path / "run", tmp_path / "net.onnx")
+    inverter = Inverter(tmp_path / "net.onnx", threads=1)
+    with pytest.raises(Mismatch, match="trained on sift, these are rootsift"):
+        inverter.reconstruct(extract(picture, "rootsift"))
+
+
+@pytest.mark.skipif(not has("onnxruntime"), reason="no onnxruntime; pip install onnxruntime")
+def test_a_file_that_is_no_network_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Missing, match="no network at"):
+        Inverter(tmp_path / "absent.onnx")
+    (tmp_path / "net.onnx").write_bytes(b"no network")
+    with pytest.raises(InvalidInput, match="not an inversion network"):
+        Inverter(tmp_path / "net.onnx")
+
+
+def test_missing_packages_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda package: None)
+    with pytest.raises(Missing, match="needs onnxruntime"):
+        Inverter(tmp_path / "net.onnx")
+    with pytest.raises(Missing, match="needs torch"):
+        export_onnx(tmp_path, tmp_path / "net.onnx")
+    found = {"torch": object(), "onnx": None}
+    monkeypatch.setattr(importlib.util, "find_spec", found.get)
+    with pytest.raises(Missing, match="needs the package onnx"):
+        export_onnx(tmp_path, tmp_path / "net.onnx")
+
+
+def test_a_folder_without_a_checkpoint_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="holds no whole checkpoint"):
+        find_checkpoint(tmp_path)

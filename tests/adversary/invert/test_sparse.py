@@ -1,0 +1,75 @@
+"""Who is nearest to each block of pixels, against the slow way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sfumato.adversary.invert.sparse import REACH, MapOptions, map_pixels
+from sfumato.core.errors import InvalidInput
+
+
+def test_every_block_finds_its_nearest_keypoints_and_their_offsets() -> None:
+    rng = np.random.default_rng(0)
+    points = (rng.random((12, 2)) * (30, 20)).astype(np.float32)
+    options = MapOptions(neighbours=2, radius=9.0, multiple=8)
+    made = map_pixels(points, (31, 21), options)
+    assert made.index.shape == (2, 12, 16)
+    assert made.offsets.shape == (2, 3, 12, 16)
+    for row in range(12):
+        for column in range(16):
+            middle = np.array([2 * column + 0.5, 2 * row + 0.5])
+            away = np.linalg.norm(points - middle, axis=1)
+            for slot, nearest in enumerate(np.argsort(away)[:2]):
+                if away[nearest] < 9:
+                    assert made.index[slot, row, column] == nearest + 1
+                    expected = [*((middle - points[nearest]) / 9), 1]
+                else:
+                    assert made.index[slot, row, column] == 0
+                    expected = [0, 0, 0]
+                assert made.offsets[slot, :, row, column] == pytest.approx(expected, abs=1e-5)
+
+
+def test_no_keypoints_gives_a_map_of_zeros() -> None:
+    made = map_pixels(np.empty((0, 2)), (33, 17), MapOptions(neighbours=3, multiple=16))
+    assert made.index.shape == (3, 16, 24)
+    assert not made.index.any()
+    assert not made.offsets.any()
+
+
+def test_fewer_keypoints_than_neighbours_leave_slots_empty() -> None:
+    made = map_pixels(np.array([[5.0, 5.0]]), (16, 16), MapOptions(neighbours=3, multiple=16))
+    assert (made.index[0] == 1).all()
+    assert not made.index[1:].any()
+
+
+def test_cropping_gives_back_the_size_of_the_picture() -> None:
+    made = map_pixels(np.array([[5.0, 5.0]]), (33, 17), MapOptions(multiple=16))
+    assert made.crop(np.zeros((32, 48, 3))).shape == (17, 33, 3)
+
+
+@pytest.mark.parametrize("angle", [0.0, 90.0, 213.0])
+def test_geometry_gives_the_place_in_the_keypoints_own_frame(angle: float) -> None:
+    options = MapOptions(neighbours=1, multiple=16, geometry=True)
+    scales, angles = np.array([4.0]), np.array([angle])
+    made = map_pixels(np.array([[8.5, 8.5]]), (16, 16), options, scales=scales, angles=angles)
+    x, y = 2 * 5 + 0.5 - 8.5, 2 * 3 + 0.5 - 8.5  # block in row 3, column 5
+    turn = np.deg2rad(angle)
+    expected = np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]]) @ (x, y) / 4
+    assert made.offsets[0, 3:, 3, 5] == pytest.approx(expected, abs=1e-5)
+    assert np.abs(made.offsets[:, 3:]).max() <= REACH
+
+
+def test_geometry_without_scales_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="needs the scale and angle"):
+        map_pixels(np.zeros((1, 2)), (16, 16), MapOptions(geometry=True))
+
+
+def test_bad_options_are_refused() -> None:
+    for name, options in {
+        "neighbours": {"neighbours": 0},
+        "radius": {"radius": 0.5},
+        "multiple": {"multiple": 3},
+    }.items():
+        with pytest.raises(InvalidInput, match=name):
+            MapOptions(**options)  # type: ignore[arg-type]

@@ -77,7 +77,7 @@ def test_the_table_is_printed_for_people(
 
 @pytest.mark.parametrize(
     ("kind", "message"), [("plain", "readable as they are"), ("candidates", "no attack"),
-                          ("codes", "no attack")],
+                          ("codes", "no keypoints to attack")],
 )  # fmt: skip
 def test_what_hides_no_descriptor_is_refused(
     kind: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

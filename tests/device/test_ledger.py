@@ -141,7 +141,7 @@ SENDER = """
 import os, sys
 from sfumato.core.types import PrivacyEvent
 from sfumato.device.ledger import Ledger
-ledger = Ledger(sys.argv[1])
+ledger = Ledger(sys.argv[1], timeout=600)
 cost = PrivacyEvent("subset", 1.0, 1, "one descriptor", ())
 sent = os.open(sys.argv[2], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 os.write(1, b"ready")
@@ -178,7 +178,7 @@ def test_two_hundred_kills_between_charge_and_send_never_undercount(tmp_path: Pa
             kills += 1
             # Read what left first: other senders are still at work.
             left = sent.stat().st_size
-            assert Ledger(ledger).spent().epsilon >= left
+            assert Ledger(ledger, timeout=600).spent().epsilon >= left
     assert Ledger(ledger).spent().epsilon <= sent.stat().st_size + kills
     assert sent.stat().st_size > 200
 

@@ -90,6 +90,9 @@ class Ledger:
 
     Caps are written into the file when the session is first opened with them. Later openings
     may lower them; raising is refused, so that no other program can widen the budget unseen.
+
+    timeout  seconds to wait for other programs that write to the same file; whoever waits is
+             not served in turn, so among many busy writers a wait can be long
     """
 
     def __init__(
@@ -98,7 +101,7 @@ class Ledger:
         *,
         session: str = "default",
         caps: Caps | None = None,
-        timeout: float = 10.0,
+        timeout: float = 60.0,
     ) -> None:
         if not isinstance(session, str) or not 0 < len(session) <= 200:
             raise InvalidInput("session must be a name of 1 to 200 characters.")

@@ -6,10 +6,14 @@ import math
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.randomness import SecureRandom
-from sfumato.device.filters import ConstantCount, KeepStrongest
+from sfumato.core.types import Features
+from sfumato.device.filters import ConstantCount, KeepSpread, KeepStable, KeepStrongest
+from sfumato.device.filters.keep import KEEP_BY, keep_filter
+from sfumato.device.filters.spread import spread_order
 from sfumato.device.mechanisms import SubsetMechanism
 from support import features_of, tiny_dictionary
 
@@ -25,6 +29,65 @@ def test_the_strongest_stay() -> None:
     assert kept == features.take(np.arange(10))
     assert len(KeepStrongest(0)(features, rng=RNG)) == 0
     assert KeepStrongest(500)(features, rng=RNG) == features
+
+
+def scattered(count: int, image_size: tuple[int, int] = (600, 400)) -> Features:
+    """Three of four keypoints, and the strongest, crowd in one corner."""
+    places = GENERATOR.uniform(0, 1, (count, 2)) * (np.array(image_size) - 1)
+    crowd = GENERATOR.permutation(count)[: 3 * count // 4]
+    places[crowd] /= 10
+    scores = GENERATOR.uniform(0, 1, count)
+    scores[crowd] += 1
+    return Features(
+        keypoints=places.astype(np.float32),
+        descriptors=GENERATOR.normal(size=(count, 8)).astype(np.float32),
+        scores=scores.astype(np.float32),
+        scales=np.ones(count, dtype=np.float32),
+        angles=np.zeros(count, dtype=np.float32),
+        image_size=image_size,
+        extractor="tiny",
+    )
+
+
+def part(features: Features) -> NDArray[np.float64]:
+    """Of 600×400 pixels, which of six squares: 0 to 5."""
+    return np.asarray((features.keypoints // (200, 200)) @ (1, 3))
+
+
+def test_spread_keypoints_come_from_every_part_and_are_its_strongest() -> None:
+    features = scattered(400)
+    kept = KeepSpread(60)(features, rng=RNG)
+    assert len(kept) == 60
+    assert (np.diff(kept.scores) <= 0).all()
+    for number in range(6):
+        chosen, there = (some.take(part(some) == number) for some in (kept, features))
+        assert len(chosen) == 10
+        assert set(chosen.scores) == set(np.sort(there.scores)[-10:])
+    crowded = KeepStrongest(60)(features, rng=RNG)
+    assert (part(crowded) == 0).all()
+
+
+def test_a_part_without_keypoints_leaves_its_share_to_the_others() -> None:
+    features = scattered(200)
+    left = features.take(features.keypoints[:, 0] < 300)
+    assert len(KeepSpread(90)(left, rng=RNG)) == 90
+    for count in (0, 1, 500):
+        assert len(KeepSpread(count)(left, rng=RNG)) == min(count, len(left))
+    assert len(KeepSpread(5)(features.take(np.arange(0)), rng=RNG)) == 0
+    order = spread_order(features)
+    assert sorted(order) == list(range(200))
+    assert KeepSpread(200)(features, rng=RNG) == KeepStrongest(200)(features, rng=RNG)
+    tall = scattered(50, (3, 60_000))
+    assert len(KeepSpread(20)(tall, rng=RNG)) == 20
+
+
+def test_filters_are_found_by_name() -> None:
+    made = [keep_filter(5, name) for name in KEEP_BY]
+    assert made == [KeepStrongest(5), KeepSpread(5), KeepStable(5)]
+    with pytest.raises(InvalidInput, match="strength, spread, stable, got 'luck'"):
+        keep_filter(5, "luck")
+    with pytest.raises(InvalidInput, match="cells"):
+        KeepSpread(5, cells=0)
 
 
 @pytest.mark.parametrize("count", [0, 1, 39, 40, 41, 100])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import NotPrivate
@@ -14,7 +15,7 @@ from sfumato.core.releases import Release
 from sfumato.core.types import Camera, Features
 from sfumato.device.ledger import Ledger
 from sfumato.device.mechanisms.base import Mechanism, check_source
-from sfumato.features import extract
+from sfumato.features import check_image, extract, load_image
 
 
 class Filter(Protocol):
@@ -23,13 +24,22 @@ class Filter(Protocol):
     def __call__(self, features: Features, *, rng: RandomSource) -> Features: ...
 
 
+@runtime_checkable
+class PictureFilter(Protocol):
+    """Features → Features, after a look at the picture itself; it raises where it cannot see."""
+
+    def look(
+        self, features: Features, picture: NDArray[np.uint8], *, rng: RandomSource
+    ) -> Features: ...
+
+
 @dataclass(frozen=True)
 class Pipeline:
     """What a device does with every picture before anything leaves."""
 
     mechanism: Mechanism
     extractor: str = "sift"
-    filters: tuple[Filter, ...] = ()
+    filters: tuple[Filter | PictureFilter, ...] = ()
     max_keypoints: int | None = None
 
 
@@ -51,9 +61,13 @@ def select(
     image: NDArray[Any] | str | os.PathLike[str], pipeline: Pipeline, *, rng: RandomSource
 ) -> Features:
     """The features of a picture that may be released; they are still on the device."""
-    features = extract(image, pipeline.extractor, max_keypoints=pipeline.max_keypoints)
+    picture = load_image(image) if isinstance(image, str | os.PathLike) else check_image(image)
+    features = extract(picture, pipeline.extractor, max_keypoints=pipeline.max_keypoints)
     for keep in pipeline.filters:
-        features = keep(features, rng=rng)
+        if isinstance(keep, PictureFilter):
+            features = keep.look(features, picture, rng=rng)
+        else:
+            features = keep(features, rng=rng)
     return features
 
 

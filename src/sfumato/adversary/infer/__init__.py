@@ -1,0 +1,1 @@
+"""What can be inferred beside the picture itself: hidden regions, decoys, attributes."""

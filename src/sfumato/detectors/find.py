@@ -1,0 +1,44 @@
+"""Detectors by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+
+from sfumato.core.errors import InvalidInput
+from sfumato.detectors.base import Detector
+
+
+def _people() -> Detector:
+    from sfumato.detectors.people import PeopleDetector
+
+    return PeopleDetector()
+
+
+def _faces() -> Detector:
+    from sfumato.detectors.faces import FaceDetector
+
+    return FaceDetector()
+
+
+def _text() -> Detector:
+    from sfumato.detectors.text import TextDetector
+
+    return TextDetector()
+
+
+#: What can be asked for by name; a missing package is an error that says how to install it.
+DETECTORS: Mapping[str, Callable[[], Detector]] = MappingProxyType(
+    {"person": _people, "face": _faces, "text": _text}
+)
+
+
+def find_detectors(names: Sequence[str]) -> tuple[Detector, ...]:
+    """One detector for each name, ready to run."""
+    for name in names:
+        if name not in DETECTORS:
+            raise InvalidInput(
+                f"detector must be one of {', '.join(DETECTORS)}, got {name!r}; "
+                "for other classes name a YOLO file."
+            )
+    return tuple(DETECTORS[name]() for name in dict.fromkeys(names))

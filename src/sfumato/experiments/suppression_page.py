@@ -1,0 +1,137 @@
+"""Suppression as a picture: what is seen, what is sent, what is guessed from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.adversary.infer.holes import HolesAttack
+from sfumato.adversary.invert.reconstruct import Inverter
+from sfumato.core.randomness import SeededRandom
+from sfumato.core.types import Features
+from sfumato.datasets.pascal import Annotated
+from sfumato.detectors.base import Boxes
+from sfumato.device.filters import Decoys
+from sfumato.dictionary import Dictionary
+from sfumato.experiments.report.pictures import embedded_jpeg
+from sfumato.experiments.report.result_page import framed_page, header, made_section, table
+from sfumato.experiments.suppression import NOTHING, Grid, Outcome, Sent, hide_and_keep
+from sfumato.experiments.suppression_attack import Again
+from sfumato.experiments.suppression_table import HEADINGS, cells, notes, summarise
+from sfumato.features import extract, load_image
+
+_TRUE, _DECOY, _BOX, _GUESS = "#17646d", "#a8522f", "#a8522f", "#7a4213"
+
+
+def draw_sheet(
+    item: Annotated,
+    boxes: Boxes,
+    dictionary: Dictionary,
+    grid: Grid,
+    path: Path,
+    *,
+    inverter: Inverter | None = None,
+) -> None:
+    """One picture through all ways of hiding, as a PNG."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    picture = load_image(item.picture)
+    features = extract(picture, dictionary.extractor)
+    ways: dict[str, Sent] = {
+        name: hide_and_keep(features, picture, hidden, grid, decoys, SeededRandom(0))
+        for name, hidden, decoys in (
+            ("everything is sent", NOTHING, None),
+            ("regions are suppressed", boxes, None),
+            ("and filled with decoys", boxes, Decoys(dictionary)),
+        )
+    }
+    num_rows = 1 if inverter is None else 2
+    height, width = picture.shape[:2]
+    figure, axes = pyplot.subplots(
+        num_rows, 4, figsize=(12, 3.0 * num_rows * height / width + 0.5), squeeze=False
+    )
+    axes[0][0].imshow(picture)
+    axes[0][0].set_title("the picture stays on the device", fontsize=10)
+    _outline(axes[0][0], boxes, _BOX, "-")
+    for axis, (name, sent) in zip(axes[0][1:], ways.items(), strict=True):
+        _dots(axis, sent, picture.shape)
+        _outline(axis, _best_guess(sent.features), _GUESS, "--")
+        axis.set_title(name, fontsize=10)
+    if inverter is not None:
+        axes[1][0].axis("off")
+        axes[1][0].text(0.5, 0.5, "reconstructed from\nraw descriptors →", ha="center", fontsize=11)
+        for axis, sent in zip(axes[1][1:], ways.values(), strict=True):
+            axis.imshow(np.clip(inverter.reconstruct(sent.features, one_look=True).picture, 0, 1))
+    for axis in axes.ravel():
+        axis.set_xticks([])
+        axis.set_yticks([])
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+    pyplot.close(figure)
+
+
+def _dots(axis: Any, sent: Sent, shape: tuple[int, ...]) -> None:
+    for rows, color in ((~sent.is_decoy, _TRUE), (sent.is_decoy, _DECOY)):
+        places = sent.features.keypoints[rows]
+        axis.scatter(places[:, 0], places[:, 1], s=2, color=color, linewidths=0)
+    axis.set_xlim(-0.5, shape[1] - 0.5)
+    axis.set_ylim(shape[0] - 0.5, -0.5)
+    axis.set_aspect("equal")
+
+
+def _best_guess(features: Features) -> Boxes:
+    return HolesAttack(max_guesses=1).guess_from(features.keypoints, features.image_size)
+
+
+def _outline(axis: Any, boxes: Boxes, color: str, style: str) -> None:
+    from matplotlib.patches import Rectangle
+
+    for left, top, right, bottom in boxes.corners:
+        place = Rectangle((left, top), right - left, bottom - top)
+        place.set(fill=False, edgecolor=color, linewidth=1.3, linestyle=style)
+        axis.add_patch(place)
+
+
+def suppression_page(
+    head: Mapping[str, Any],
+    outcomes: Sequence[Outcome],
+    again: Sequence[Again],
+    auc: Mapping[str, float] | None,
+    sheet: NDArray[np.uint8],
+    command: str,
+) -> str:
+    """The whole result as one page of HTML."""
+    rows = summarise(outcomes, again)
+    inside = sum(row.num_inside for row in rows if row.hide != "nothing")
+    releases = sum(row.num_releases for row in rows if row.hide != "nothing")
+    explained = "".join(
+        f"<p class='small'>{escape(line)}</p>" for line in notes(head, outcomes, auc)
+    )
+    return framed_page(
+        "sfumato: nothing around people",
+        header(
+            "sfumato, selective suppression",
+            "Nothing around people is sent.",
+            f"{inside} keypoints in a hidden region, in {releases} releases. What the detector "
+            "misses is sent like everything else, and an empty region shows that something was "
+            "hidden, unless decoys fill it.",
+        ),
+        [
+            f"<section><h2>Figures</h2>{table(HEADINGS, [cells(row) for row in rows], words=2)}"
+            f"{explained}</section>",
+            "<section><h2>One picture</h2><figure>"
+            f"<img src='{embedded_jpeg(sheet)}' alt='A picture, the keypoints that are sent "
+            "without hiding, with hiding and with decoys, and reconstructions from them.'/>"
+            "<figcaption>Dots are keypoints that are sent, in the other colour decoys; the dashed "
+            "box is the attacker's first guess at a hidden region.</figcaption></figure></section>",
+            made_section({"command": f"<code>{escape(command)}</code>"}),
+        ],
+    )

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sfumato.cli.app import main
 from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.randomness import SeededRandom
 from sfumato.dictionary import Dictionary
-from sfumato.privacy.plan import Choice, plan
+from sfumato.privacy.plan import Choice, image_features, plan, without_box
 from support import tiny_dictionary
 from synthetic import DICTIONARY, MAPPING_POSES, make_map, make_room
 
@@ -32,6 +34,32 @@ def test_a_budget_per_picture_limits_the_keypoints() -> None:
     made = plan(WORLD, NESTED, epsilon=8.0, picture_epsilon=2400, num_images=1)
     assert {choice.max_keypoints for choice in made.choices} == {300}
     assert all(choice.picture_epsilon <= 2400 for choice in made.choices)
+
+
+def test_devices_that_keep_few_are_planned_for_as_they_are() -> None:
+    made = plan(WORLD, NESTED, epsilon=8.0, keep=60, hidden=0.25, num_images=1)
+    assert {choice.max_keypoints for choice in made.choices} == {60}
+    assert all(choice.picture_epsilon == 480 for choice in made.choices)
+    assert made.hidden == 0.25
+    with pytest.raises(InvalidInput, match="keep at most 12"):
+        plan(WORLD, NESTED, epsilon=8.0, keep=60, picture_epsilon=100)
+    with pytest.raises(InvalidInput, match="keep must be"):
+        plan(WORLD, NESTED, epsilon=8.0, keep=3)
+    for share in (1.0, -0.1, float("nan")):
+        with pytest.raises(InvalidInput, match="hidden must be"):
+            plan(WORLD, NESTED, epsilon=8.0, hidden=share)
+
+
+def test_what_is_hidden_lies_together_and_is_the_share_asked_for() -> None:
+    features = image_features(WORLD, 0)
+    left = without_box(features, 0.3, rng=SeededRandom(4))
+    gone = {tuple(point) for point in features.keypoints} - {tuple(p) for p in left.keypoints}
+    assert len(features) - len(left) == int(0.3 * len(features))
+    low, high = np.min([*gone], axis=0), np.max([*gone], axis=0)
+    inside = ((left.keypoints > low) & (left.keypoints < high)).all(axis=1)
+    assert inside.mean() < 0.1
+    assert without_box(features, 0.0, rng=SeededRandom(4)) == features
+    assert len(without_box(features.take(np.arange(0)), 0.9, rng=SeededRandom(4))) == 0
 
 
 def test_intervals_hold_the_share() -> None:
@@ -57,15 +85,19 @@ def test_the_command_recommends_with_unit_and_limits(
     DICTIONARY.save(tmp_path / "words")
     arguments = ["plan", str(tmp_path / "map"), "--epsilon", "8", "--images", "1"]
     arguments += ["--dictionary", str(tmp_path / "words"), "--picture-epsilon", "4000"]
+    arguments += ["--keep", "300", "--hidden", "0.2"]
     with pytest.raises(SystemExit) as stopped:
         main([*arguments, "--json"])
     assert stopped.value.code == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["epsilon_per_descriptor"] == 8
     assert shown["recommended"]["epsilon_per_picture"] <= 4000
+    assert shown["recommended"]["max_keypoints"] == 300
+    assert shown["hidden_share"] == 0.2
     assert shown["not_protected"]
     with pytest.raises(SystemExit):
         main(arguments)
     text = capsys.readouterr().out
     assert "ε = 8 per descriptor" in text
+    assert "20% of each picture's keypoints hidden" in text
     assert "not protected" in text

@@ -22,6 +22,12 @@ def run(
     picture_epsilon: Annotated[
         float | None, typer.Option(help="The most a whole picture may spend, N·ε.")
     ] = None,
+    keep: Annotated[
+        int | None, typer.Option(help="Devices send the N strongest keypoints: try this N only.")
+    ] = None,
+    hidden: Annotated[
+        float, typer.Option(help="Share of the keypoints that suppression will take, 0 to 1.")
+    ] = 0.0,
     dictionary: Annotated[str, typer.Option(help="A dictionary's folder or name.")] = "bsds-16k",
     images: Annotated[int, typer.Option(help="Images of the map to try each setting on.")] = 10,
     max_distance: Annotated[
@@ -43,6 +49,8 @@ def run(
             Dictionary.load(dictionary),
             epsilon=epsilon,
             picture_epsilon=picture_epsilon,
+            keep=keep,
+            hidden=hidden,
             num_images=images,
             max_distance=max_distance,
             max_angle_deg=max_angle,
@@ -58,6 +66,7 @@ def _as_dict(made: Plan) -> dict[str, Any]:
     return {
         "epsilon_per_descriptor": made.epsilon,
         "picture_epsilon_limit": made.picture_epsilon,
+        "hidden_share": made.hidden,
         "recommended": _choice(made.recommended),
         "choices": [_choice(choice) for choice in made.choices],
         "not_protected": list(NOT_PROTECTED),
@@ -86,6 +95,8 @@ def _print(made: Plan) -> None:
         f"[bold]ε = {made.epsilon:g} per descriptor[/bold]: send {keypoints}, "
         f"{best.subset_size} of {best.num_words:,} words each"
     )
+    if made.hidden:
+        console.print(f"{made.hidden:.0%} of each picture's keypoints hidden in one box")
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in (
         "|K|",

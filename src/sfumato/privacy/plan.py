@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.core.checks import check_count, check_epsilon
+from sfumato.core.checks import as_number, check_count, check_epsilon
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.progress import Progress, silent
-from sfumato.core.randomness import SecureRandom
+from sfumato.core.randomness import RandomSource, SecureRandom
 from sfumato.core.releases import WordRelease
 from sfumato.core.types import Features
 from sfumato.device.mechanisms import SubsetMechanism
@@ -60,11 +60,15 @@ class Choice:
 
 @dataclass(frozen=True)
 class Plan:
-    """All settings tried, best first. ε holds per descriptor; pictures compose to N·ε."""
+    """All settings tried, best first. ε holds per descriptor; pictures compose to N·ε.
+
+    hidden  the share of every picture's keypoints that was taken away as suppression would
+    """
 
     epsilon: float
     picture_epsilon: float | None
     choices: tuple[Choice, ...]
+    hidden: float = 0.0
 
     @property
     def recommended(self) -> Choice:
@@ -77,6 +81,8 @@ def plan(
     *,
     epsilon: float,
     picture_epsilon: float | None = None,
+    keep: int | None = None,
+    hidden: float = 0.0,
     num_images: int = 10,
     max_distance: float = 0.25,
     max_angle_deg: float = 2.0,
@@ -86,6 +92,8 @@ def plan(
     """Try the dictionary's levels, subset sizes and keypoint counts on images of the map.
 
     picture_epsilon  the most a whole picture may spend: limits keypoints to B/ε
+    keep             devices send this many keypoints and no other number is tried
+    hidden           share of the keypoints that suppression is expected to take, as one box
     max_distance     a trial succeeds within this distance, in the map's unit, and max_angle_deg
     """
     check_epsilon(epsilon)
@@ -99,15 +107,24 @@ def plan(
             f"a pose needs at least 4 keypoints, {4 * epsilon:g} at this epsilon; picture_epsilon "
             f"is {picture_epsilon!r}."
         )
+    if keep is not None:
+        check_count("keep", keep, low=4, why="a pose needs 4 keypoints")
+        if picture_epsilon is not None and keep * epsilon > picture_epsilon:
+            raise InvalidInput(
+                f"{keep} keypoints spend {keep * epsilon:g} at this epsilon, picture_epsilon is "
+                f"{picture_epsilon:g}; keep at most {math.floor(picture_epsilon / epsilon)}."
+            )
+    if not 0 <= as_number("hidden", hidden) < 1:
+        raise InvalidInput(f"hidden must be a share from 0 to below 1, got {hidden!r}.")
     check_count("num_images", num_images, low=1)
     images = _spread_images(world, num_images)
-    settings = list(_settings(dictionary, epsilon, picture_epsilon))
+    settings = list(_settings(dictionary, epsilon, picture_epsilon, keep))
     choices = []
     for done, (level, size, most) in enumerate(settings):
         progress("planning", done, len(settings))
         mechanism = SubsetMechanism(epsilon, size, level)
         trials = [
-            _try(world, image, mechanism, most, max_distance, max_angle_deg, options)
+            _try(world, image, mechanism, most, hidden, max_distance, max_angle_deg, options)
             for image in images
         ]
         choices.append(
@@ -125,7 +142,7 @@ def plan(
     progress("planning", len(settings), len(settings))
     # Most localized first; among equals the cheapest for privacy, then the quickest.
     choices.sort(key=lambda choice: (-choice.share, choice.picture_epsilon, choice.seconds))
-    return Plan(epsilon, picture_epsilon, tuple(choices))
+    return Plan(epsilon, picture_epsilon, tuple(choices), hidden)
 
 
 @dataclass(frozen=True)
@@ -137,11 +154,11 @@ class _Trial:
 
 
 def _settings(
-    dictionary: Dictionary, epsilon: float, picture_epsilon: float | None
+    dictionary: Dictionary, epsilon: float, picture_epsilon: float | None, keep: int | None
 ) -> Iterator[tuple[Dictionary, int, int | None]]:
     limit = None if picture_epsilon is None else math.floor(picture_epsilon / epsilon)
-    counts = {count or None for count in KEYPOINTS}
-    if limit is not None:
+    counts = {keep} if keep is not None else {count or None for count in KEYPOINTS}
+    if limit is not None and keep is None:
         counts = {limit, *(count for count in counts if count is not None and count < limit)}
     for num_words in sorted({*dictionary.levels, dictionary.num_words}):
         level = dictionary.at(num_words)
@@ -165,15 +182,17 @@ def _try(
     image: int,
     mechanism: SubsetMechanism,
     most: int | None,
+    hidden: float,
     max_distance: float,
     max_angle_deg: float,
     options: LocalizeOptions | None,
 ) -> _Trial:
     options = options or LocalizeOptions()
     camera = world.camera(image)
-    release = mechanism.release(
-        image_features(world, image, most), rng=SecureRandom(), camera=camera
-    )
+    rng = SecureRandom()
+    features = without_box(image_features(world, image), hidden, rng=rng)
+    kept = features.take(np.arange(len(features) if most is None else min(most, len(features))))
+    release = mechanism.release(kept, rng=rng, camera=camera)
     start = time.perf_counter()
     candidates = match_release(release, world, mechanism.dictionary)
     candidates = candidates.without(world.features_of(image))
@@ -187,10 +206,23 @@ def _try(
     return _Trial(good, len(release), _size_of(release), seconds)
 
 
-def image_features(world: Map, image: int, most: int | None = None) -> Features:
+def without_box(features: Features, share: float, *, rng: RandomSource) -> Features:
+    """The features outside a square around one of them that holds this share, rounded down.
+
+    Suppression takes what lies together, which costs a pose more than losses here and there.
+    """
+    count = math.floor(share * len(features))
+    if not count:
+        return features
+    middle = features.keypoints[rng.below(len(features), 1)]
+    away = np.abs(features.keypoints - middle).max(axis=1)
+    inside = np.argsort(away, kind="stable")[:count]
+    return features.take(np.setdiff1d(np.arange(len(features)), inside))
+
+
+def image_features(world: Map, image: int) -> Features:
     """The features of an image of the map, strongest first as they were extracted."""
     rows = world.features_of(image)
-    rows = slice(rows.start, rows.stop if most is None else min(rows.stop, rows.start + most))
     count = rows.stop - rows.start
     camera = world.camera(image)
     return Features(

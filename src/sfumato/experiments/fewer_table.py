@@ -1,0 +1,221 @@
+"""The tables of the fewer-keypoints experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from sfumato.adversary.metrics import Interval, mean_interval
+from sfumato.experiments.fewer import Outcome, Setting
+from sfumato.experiments.fewer_privacy import Rebuilt
+from sfumato.experiments.localization_scores import wilson
+
+#: [reverse, §5.2]: a pair is matched from this many inliers on.
+MIN_INLIERS = 20
+#: Pairs that share at least so many points of the map: all, nearer, near.
+CLASSES = (0, 400, 800)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One setting.
+
+    recall       share of pairs with 20 right mutual nearest neighbours, by CLASSES; None where a
+                 class is empty
+    ratio        the same with the ratio test, all pairs; ransac: by the server's own inliers
+    bound        share of pairs that kept 20 points of the map in common: no matcher finds more
+    controls     share of pairs of two scenes that reach 20, by lines of their arbitrary poses
+    privacy      1 − SSIM over pictures, None without a network
+    """
+
+    setting: Setting
+    num_pairs: tuple[int, ...]
+    recall: tuple[float | None, ...]
+    interval: tuple[float, float]
+    ratio: float
+    ransac: float | None
+    bound: float | None
+    controls: float | None
+    median_right: float
+    privacy: Interval | None
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            **asdict(self.setting),
+            "min_covisible": list(CLASSES),
+            "pairs": list(self.num_pairs),
+            "recall": list(self.recall),
+            "recall_interval_95": list(self.interval),
+            "recall_with_ratio_test": self.ratio,
+            "recall_by_ransac": self.ransac,
+            "bound": self.bound,
+            "controls": self.controls,
+            "median_right_matches": self.median_right,
+            "one_minus_ssim": None if self.privacy is None else asdict(self.privacy),
+        }
+
+
+def summarise(outcomes: Sequence[Outcome], rebuilt: Sequence[Rebuilt] = ()) -> list[Row]:
+    """A row for every setting, in the order of extractor, protocol, way to keep, N falling."""
+    groups: dict[Setting, dict[Any, Outcome]] = {}
+    for outcome in outcomes:
+        groups.setdefault(outcome.setting, {})[outcome.key] = outcome
+    scores: dict[tuple[str, str, int], list[float]] = {}
+    for one in rebuilt:
+        scores.setdefault((one.extractor, one.keep_by, one.num_keypoints), []).append(one.ssim)
+    rows = [_row(setting, [*group.values()], scores) for setting, group in groups.items()]
+    first = {name: place for place, name in enumerate(dict.fromkeys(s.extractor for s in groups))}
+    keep = {name: place for place, name in enumerate(("strength", "spread", "stable"))}
+    return sorted(
+        rows,
+        key=lambda row: (
+            first[row.setting.extractor],
+            row.setting.protocol,
+            keep[row.setting.keep_by],
+            -row.setting.num_keypoints,
+        ),
+    )
+
+
+def _row(
+    setting: Setting,
+    group: Sequence[Outcome],
+    scores: Mapping[tuple[str, str, int], list[float]],
+) -> Row:
+    posed = [outcome for outcome in group if not outcome.is_control]
+    other = [outcome for outcome in group if outcome.is_control]
+    right = np.array([outcome.counts.num_right for outcome in posed])
+    covisible = np.array([outcome.covisible for outcome in posed])
+    inside = [covisible >= least for least in CLASSES]
+    ransac = [o.counts.num_ransac for o in posed if o.counts.num_ransac is not None]
+    shared = [outcome.num_shared for outcome in posed if outcome.num_shared is not None]
+    ssim = scores.get((setting.extractor, setting.keep_by, setting.num_keypoints))
+    return Row(
+        setting=setting,
+        num_pairs=tuple(int(chosen.sum()) for chosen in inside),
+        recall=tuple(_share(right[chosen]) for chosen in inside),
+        interval=wilson(int((right >= MIN_INLIERS).sum()), max(len(right), 1)),
+        ratio=_share([outcome.counts.num_right_with_ratio for outcome in posed]) or 0.0,
+        ransac=_share(ransac) if len(ransac) == len(posed) else None,
+        bound=_share(shared) if len(shared) == len(posed) else None,
+        controls=_share([outcome.counts.num_right for outcome in other]),
+        median_right=float(np.median(right)) if len(right) else 0.0,
+        privacy=None if not ssim else mean_interval([1 - value for value in ssim]),
+    )
+
+
+def _share(counts: Any) -> float | None:
+    values = np.asarray(counts)
+    return float((values >= MIN_INLIERS).mean()) if len(values) else None
+
+
+def whole_rows(head: dict[str, Any], rows: Sequence[Row]) -> tuple[list[Row], int]:
+    """Rows of which every pair was counted, and how many are not finished yet."""
+    whole = [row for row in rows if row.num_pairs[0] == head["pairs"]]
+    return whole, len(rows) - len(whole)
+
+
+def losses(rows: Sequence[Row], *, many: int = 1000, few: int = 200) -> list[str]:
+    """What is lost from many to few keypoints, in points: by the same rule, and by the best."""
+    lines = []
+    found = {row.setting: row for row in rows}
+    for row in rows:
+        setting = row.setting
+        if setting.num_keypoints != few:
+            continue
+        for start in dict.fromkeys((setting.keep_by, "strength")):
+            before = found.get(
+                Setting(setting.extractor, start, setting.protocol, many, setting.pool)
+            )
+            if before is None:
+                continue
+            parts = [
+                f"{_percent(a)} → {_percent(b)} ({100 * (a - b):+.1f} lost)"
+                for a, b in zip(before.recall, row.recall, strict=True)
+                if a is not None and b is not None
+            ]
+            lines.append(
+                f"{setting.extractor}, {setting.protocol}: {many} by {start} → {few} by "
+                f"{setting.keep_by}: " + "; ".join(parts)
+            )
+    return lines
+
+
+def table_lines(
+    head: dict[str, Any], rows: Sequence[Row], missing: Mapping[str, str] | None = None
+) -> list[str]:
+    """The table as text, with what must be known to read it."""
+    rows, unfinished = whole_rows(head, rows)
+    classes = ["all pairs", *(f"≥{least}" for least in CLASSES[1:])]
+    heads = ["extractor", "N", "of", "kept by", *classes, "95 %", "ratio", "RANSAC", "bound"]
+    heads += ["chance", "right", "1 − SSIM", "95 %"]
+    body = {name: [_cells(row) for row in rows if row.setting.protocol == name]
+            for name in ("both", "query")}  # fmt: skip
+    widths = [
+        max(len(line[i]) for line in [heads, *body["both"], *body["query"]])
+        for i in range(len(heads))
+    ]
+    first = next(iter(rows), None)
+    counts = " / ".join(str(count) for count in first.num_pairs) if first else "0"
+    lines = [
+        f"{', '.join(head['scenes'])}: {head['images']} pictures, {head['points']:,} points; "
+        f"{head['pairs']} of {head['possible_pairs']} pairs share 20 points (classes: {counts}), "
+        f"{head['controls']} controls",
+    ]
+    for name, title in (
+        ("both", "Both pictures keep N [reverse, Fig. 5]:"),
+        ("query", "One picture keeps N, the other is the server's own, with all its keypoints:"),
+    ):
+        if body[name]:
+            lines += ["", title, *(_line(cells, widths) for cells in [heads, *body[name]])]
+    lines += ["", *losses(rows), ""] if losses(rows) else [""]
+    if unfinished:
+        lines.append(f"{unfinished} settings are not finished; the same command goes on with them.")
+    lines += [f"{name}: no 1 − SSIM. {reason}" for name, reason in (missing or {}).items()]
+    return [*lines, *_LEGEND]
+
+
+def _cells(row: Row) -> list[str]:
+    setting, privacy = row.setting, row.privacy
+    low, high = row.interval
+    return [
+        setting.extractor,
+        str(setting.num_keypoints),
+        "all" if setting.pool is None else f"{setting.pool}",
+        setting.keep_by,
+        *(_percent(value) for value in row.recall),
+        f"{100 * low:.0f}–{100 * high:.0f}",
+        _percent(row.ratio),
+        _percent(row.ransac),
+        _percent(row.bound),
+        _percent(row.controls),
+        f"{row.median_right:.0f}",
+        "–" if privacy is None else f"{privacy.mean:.3f}",
+        "–" if privacy is None else f"{privacy.low:.3f}–{privacy.high:.3f}",
+    ]
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(
+        cell.ljust(width) if i in (0, 3) else cell.rjust(width)
+        for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    ).rstrip()
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.1f}"
+
+
+_LEGEND = (
+    "Matching recall in percent: pairs with 20 right matches, of pairs that share 20 points of a",
+    "map of all keypoints, then of pairs that share 400 and 800. Right: mutual nearest neighbours",
+    "within 2 px of the known epipolar lines. 95 %: of all pairs. ratio: with a ratio test of .8.",
+    "RANSAC: by the inliers of a server that knows no pose. bound: pairs that kept 20 points of",
+    "the map in common: no matcher can pass it by much. chance: pairs of two scenes that reach 20.",
+    "right: median right matches. of: keypoints found to choose from. Descriptors are raw: fewer",
+    "of them is no guarantee. Positions are sent as they are.",
+    "reverse, §5.4, says of MegaDepth: SIFT and SOSNet lose 2 points from 1000 to 200.",
+)

@@ -1,4 +1,4 @@
-"""Eight broken mechanisms. Each looks plausible; the audit must reject every one."""
+"""Broken mechanisms. Each looks plausible; the audit must reject every one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from sfumato.core.odds import Coin
 from sfumato.core.randomness import RandomSource, SecureRandom, SeededRandom
+from sfumato.device.mechanisms import RandomizedResponse
 from sfumato.privacy.law import Sampler
+from sfumato.privacy.sampled import SampledSubject
 from sfumato.privacy.subjects import Subject, SubsetSubject, shipped_subset
 
 Words = NDArray[np.uint32]
@@ -158,6 +160,51 @@ MUTANTS: dict[str, tuple[Callable[[float, int, int], Subject], str]] = {
     "printed equation 4": (subject_of(PrintedEquation4), "target event"),
     "float32 coin": (subject_of(Float32Coin), "exact law"),
     "shared by forks": (sharing_forks, "forks"),
+}
+
+
+class SeesInk(RandomizedResponse):
+    """The place is drawn until it holds something: where a picture is empty shows."""
+
+    def answer(self, codes: NDArray[Any], source: RandomSource) -> tuple[Words, Words | None]:
+        values, positions = super().answer(codes, source)
+        if positions is None:
+            return values, positions
+        brightest = codes.argmax(axis=1).astype(np.uint32)
+        again = source.below(2, len(codes)) == 0
+        positions[:, 0] = np.where(again, brightest, positions[:, 0])
+        return values, np.sort(positions, axis=1)
+
+
+class WholeForEach(RandomizedResponse):
+    """The picture's ε is spent on each of its codes, as if they did not compose."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", self.epsilon * (self.num_sent or 1))
+        super().__post_init__()
+
+
+class SlipsOut(RandomizedResponse):
+    """One answer in a thousand is the truth, whatever the coin showed."""
+
+    def answer(self, codes: NDArray[Any], source: RandomSource) -> tuple[Words, Words | None]:
+        values, positions = super().answer(codes, source)
+        slip = source.below(1000, len(codes)) == 0
+        places = np.zeros(len(codes), dtype=np.int64) if positions is None else positions[:, -1]
+        truth = codes[np.arange(len(codes)), places]
+        values[:, -1] = np.where(slip, truth, values[:, -1])
+        return values, positions
+
+
+def sampled(make: Callable[[float, int, int], RandomizedResponse]) -> Callable[..., Subject]:
+    return lambda epsilon, values, sent: SampledSubject(epsilon, values, sent, make=make)
+
+
+#: The same for the sampled response, at two codes of three.
+SAMPLED_MUTANTS: dict[str, tuple[Callable[[float, int, int], Subject], str]] = {
+    "sees ink": (sampled(SeesInk), "exact law"),
+    "whole for each": (sampled(WholeForEach), "target event"),
+    "slips out": (sampled(SlipsOut), "exact law"),
 }
 
 SHIPPED = subject_of(shipped_subset)

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from privacy.mutants import MUTANTS, SHIPPED, Broken
+from privacy.mutants import MUTANTS, SAMPLED_MUTANTS, SHIPPED, Broken
 from sfumato.core.errors import InvalidInput
+from sfumato.core.odds import as_written
 from sfumato.core.randomness import SecureRandom
 from sfumato.privacy.audit import audit, clopper_pearson, ratio_interval
 from sfumato.privacy.law import check_law
+from sfumato.privacy.sampled import SampledSubject, picture_codes, share_of
 from sfumato.privacy.subjects import ResponseSubject, Subject, SubsetSubject
 
 # At ω = 1 the subset mechanism is randomized response and "first" means nothing.
@@ -55,6 +57,39 @@ def test_randomized_response_is_consistent() -> None:
     for epsilon, values in ((0.5, 2), (2.0, 16)):
         report = audit(ResponseSubject(epsilon, values))
         assert report.verdict == "consistent", report.checks
+
+
+@pytest.mark.parametrize(("epsilon", "values", "sent"), [(1.0, 2, 1), (2.0, 8, 1), (1.0, 4, 2)])
+def test_the_sampled_response_protects_the_whole_picture(
+    epsilon: float, values: int, sent: int
+) -> None:
+    report = audit(SampledSubject(epsilon, values, sent))
+    assert report.verdict == "consistent", report.checks
+    assert report.unit == "one whole picture"
+    low, high = report.epsilon_measured
+    assert low <= epsilon <= high
+    assert len(report.checks) == 5
+
+
+@pytest.mark.parametrize("name", SAMPLED_MUTANTS)
+def test_every_sampled_mutant_is_killed(name: str) -> None:
+    make, culprit = SAMPLED_MUTANTS[name]
+    report = audit(make(1.0, 4, 2))
+    assert report.verdict == "broken"
+    assert culprit in {check.name for check in report.checks if not check.passed}, report.checks
+
+
+@pytest.mark.parametrize(("epsilon", "sent"), [(1.0, 3), (0.1, 3), (0.7, 6), (2.0, 1)])
+def test_shares_never_add_up_to_more(epsilon: float, sent: int) -> None:
+    share = share_of(epsilon, sent)
+    assert as_written(share) * sent <= as_written(epsilon)
+    assert share * sent == pytest.approx(epsilon, rel=1e-15)
+
+
+def test_every_picture_of_a_small_world_is_an_input_once() -> None:
+    codes = picture_codes(np.arange(27, dtype=np.uint32), 3, 3)
+    assert len({tuple(row) for row in codes.tolist()}) == 27
+    assert codes[:3].tolist() == [[0] * 3, [1] * 3, [2] * 3]
 
 
 class Own(Subject):
@@ -128,6 +163,9 @@ def test_intervals_hold_the_truth() -> None:
 
 
 def test_bad_claims_are_refused() -> None:
+    for values, sent in ((1, 1), (2000, 1), (4, 4), (4, 0)):
+        with pytest.raises(InvalidInput, match="the number of"):
+            SampledSubject(1.0, values, sent)
     with pytest.raises(InvalidInput, match="infinite epsilon"):
         audit(SubsetSubject(math.inf, 8, 2))
     with pytest.raises(InvalidInput, match="draws"):

@@ -18,8 +18,9 @@
    end−4    4   CRC32 of all before it
 
 Word indices and codes are packed to ⌈log2⌉ bits; positions are 16-bit multiples of 1/8
-pixel. Everything is little-endian. A release has exactly one encoding: after decoding, the
-bytes are made again and compared, so padding, order and spare bits cannot carry a message.
+pixel. The places of codes are left out where a picture sends all of them. Everything is
+little-endian. A release has exactly one encoding: after decoding, the bytes are made again and
+compared, so padding, order and spare bits cannot carry a message.
 """
 
 from __future__ import annotations
@@ -106,7 +107,8 @@ class Header:
         n, a, b = self.rows, self.size_a, self.size_b
         if self.kind == KINDS["codes"]:
             label = 4 if self.flags & _LABELLED else 0
-            return label + _packed_length(n, bit_width(a)) + _packed_length(n, bit_width(b))
+            places = 0 if n == a else _packed_length(n, bit_width(a))
+            return label + places + _packed_length(n, bit_width(b))
         positions = 4 * n
         if self.kind == KINDS["plain"]:
             return positions + n * a * self.item_size
@@ -189,7 +191,8 @@ def encode(release: Release) -> bytes:
         if release.label is not None:
             flags |= _LABELLED
             payload = struct.pack("<I", release.label)
-        payload += pack_bits(release.positions, bit_width(release.num_positions))
+        if len(release) != release.num_positions:
+            payload += pack_bits(release.positions, bit_width(release.num_positions))
         payload += pack_bits(release.codes, bit_width(release.num_values))
     else:
         raise InvalidInput(f"no wire format is defined for {type(release).__name__}.")
@@ -274,9 +277,11 @@ def _build(header: Header, body: memoryview) -> Release:
         if header.flags & _LABELLED:
             (label,) = struct.unpack_from("<I", body)
             body = body[4:]
-        middle = _packed_length(n, bit_width(a))
+        middle = 0 if n == a else _packed_length(n, bit_width(a))
         return CodeRelease(
-            positions=unpack_bits(body[:middle], n, bit_width(a)),
+            positions=unpack_bits(body[:middle], n, bit_width(a))
+            if middle
+            else np.arange(n, dtype=np.uint32),
             codes=unpack_bits(body[middle:], n, bit_width(b)),
             num_positions=a,
             num_values=b,

@@ -1,0 +1,152 @@
+"""Orientation codes: in which direction the strokes of each cell run. Nothing is learned.
+
+An encoder that is fitted on pictures gives something away about them. This one is the same
+for everybody, so a picture's answers are all that leaves its device.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from sfumato.classification.pictures import check_pictures
+from sfumato.core.checks import as_number, check_count
+from sfumato.core.errors import InvalidInput
+
+_BLOCK = 4096  # pictures encoded at a time
+_BLUR = 1.0  # σ in pixels, before derivatives are taken
+
+Matrix = NDArray[np.float32]
+
+
+class OrientationCodes(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Pictures (N, h, w) of values 0 … 255 → one code per cell: 0 where it is blank, or 1 + the
+    strongest of the gradient orientations, which lie between 0° and 180°.
+
+    No guarantee of its own: codes must pass randomized response before they are shared.
+
+    num_orientations  d − 1
+    cell              σ in pixels of the Gaussian window a cell looks through
+    stride            pixels between cells
+    margin            pixels at each border without cells: where pictures are known to be empty,
+                      a code that is drawn and sent from there would be wasted
+    blank             a cell whose strongest orientation is below this share of full contrast
+                      is blank
+    """
+
+    name: ClassVar[str] = "orientations"
+
+    def __init__(
+        self,
+        num_orientations: int = 4,
+        *,
+        cell: float = 1.5,
+        stride: int = 3,
+        margin: int = 0,
+        blank: float = 0.01,
+        image_shape: tuple[int, int] | None = None,
+    ) -> None:
+        self.num_orientations = num_orientations
+        self.cell = cell
+        self.stride = stride
+        self.margin = margin
+        self.blank = blank
+        self.image_shape = image_shape
+
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: N803
+        """Note the size of the pictures, and nothing else about them."""
+        pictures = check_pictures(self, X, reset=True)
+        return self._prepare((pictures.shape[1], pictures.shape[2]))
+
+    def transform(self, X: Any) -> NDArray[np.uint8]:  # noqa: N803
+        """Codes in {0, …, num_orientations}, flattened from (1, h′, w′)."""
+        check_is_fitted(self, "map_shape_")
+        pictures = check_pictures(self, X, reset=False)
+        codes = np.empty((len(pictures), *self.map_shape_[1:]), dtype=np.uint8)
+        for start in range(0, len(pictures), _BLOCK):
+            part = slice(start, start + _BLOCK)
+            codes[part] = self._encode(pictures[part].astype(np.float32) / np.float32(255))
+        return codes.reshape(len(pictures), -1)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything `transform` needs, as plain arrays."""
+        check_is_fitted(self, "map_shape_")
+        whole = (self.num_orientations, self.stride, self.margin, *self.picture_shape_)
+        return {"whole": np.array(whole), "real": np.array([self.cell, self.blank])}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Self:
+        """The encoder that `to_arrays` described; anything else is refused."""
+        try:
+            count, stride, margin, height, width = (int(value) for value in arrays["whole"])
+            cell, blank = (float(value) for value in arrays["real"])
+            check_count("picture height", height, low=1, high=4096)
+            check_count("picture width", width, low=1, high=4096)
+            made = cls(count, cell=cell, stride=stride, margin=margin, blank=blank)
+            made._prepare((height, width))
+        except (KeyError, TypeError, ValueError, OverflowError):
+            raise InvalidInput(
+                "these arrays do not describe an OrientationCodes encoder; make a new one."
+            ) from None
+        made.picture_shape_, made.n_features_in_ = (height, width), height * width
+        return made
+
+    def _prepare(self, shape: tuple[int, int]) -> Self:
+        check_count("num_orientations", self.num_orientations, low=2, high=255)
+        check_count("stride", self.stride, low=1, high=min(shape), why="the side of the picture")
+        check_count("margin", self.margin, low=0, high=(min(shape) - 1) // 2, why="no cell is left")
+        for name, high in (("cell", 100.0), ("blank", 1.0)):
+            if not 0 < as_number(name, getattr(self, name)) <= high:
+                raise InvalidInput(f"{name} must be above 0 and at most {high:g}.")
+        self._axes = [_axis_filters(side, self.cell, self.stride, self.margin) for side in shape]
+        self.map_shape_ = (1, len(self._axes[0][2]), len(self._axes[1][2]))
+        self.num_values_ = self.num_orientations + 1
+        return self
+
+    def _encode(self, pictures: Matrix) -> NDArray[np.uint8]:
+        (down_blur, down_slope, down_pool), (blur, slope, pool) = self._axes
+        across = down_blur @ (pictures @ slope.T)
+        down = down_slope @ (pictures @ blur.T)
+        angle = np.arctan2(down, across) * np.float32(self.num_orientations / np.pi)
+        strength = np.hypot(across, down)
+        shares = []
+        for orientation in range(self.num_orientations):
+            # Each gradient is shared between the two orientations next to it.
+            apart = np.abs((angle - orientation) % self.num_orientations)
+            apart = np.minimum(apart, self.num_orientations - apart)
+            share = np.maximum(1 - apart, 0) * strength
+            shares.append(down_pool @ (share @ pool.T))
+        cells = np.stack(shares, axis=-1)
+        found = cells.argmax(axis=-1) + 1
+        return np.where(cells.max(axis=-1) < self.blank, 0, found).astype(np.uint8)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.requires_fit = True
+        return tags
+
+
+def _axis_filters(
+    side: int, cell: float, stride: int, margin: int
+) -> tuple[Matrix, Matrix, Matrix]:
+    """Blur, slope and window of one axis, as matrices; rows of the window are its cells.
+
+    As products with small matrices all pictures are filtered alike, none through another's
+    border.
+    """
+    from scipy.ndimage import gaussian_filter1d
+
+    every = np.eye(side)
+    blur = gaussian_filter1d(every, _BLUR, axis=0, mode="nearest")
+    slope = gaussian_filter1d(every, _BLUR, axis=0, order=1, mode="nearest")
+    window = gaussian_filter1d(every, cell, axis=0, mode="constant")
+    first = margin + (side - 2 * margin - 1) % stride // 2
+    return tuple(  # type: ignore[return-value]
+        np.ascontiguousarray(matrix, dtype=np.float32)
+        for matrix in (blur, slope, window[first : side - margin : stride])
+    )

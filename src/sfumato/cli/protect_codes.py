@@ -1,0 +1,118 @@
+"""`sfumato protect --codes`: a file of pictures becomes a file of releases, one for each."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sfumato.cli.code_files import read_codes, read_labels
+from sfumato.cli.output import emit_facts, emit_json
+from sfumato.core.errors import BudgetSpent, InvalidInput
+from sfumato.core.randomness import SecureRandom
+from sfumato.core.storage import write_file
+from sfumato.core.streams import join_releases
+from sfumato.core.types import PrivacyEvent
+from sfumato.device.ledger import Caps, Ledger
+from sfumato.device.mechanisms import RandomizedResponse
+
+
+@dataclass(frozen=True)
+class CodesRequest:
+    """What was asked for, beside the file of pictures."""
+
+    epsilon: float | None
+    encoder: Path | None
+    values: int | None
+    num_sent: int | None
+    labels: Path | None
+    output: Path | None
+    ledger: Path | None
+    session: str
+    cap: float | None
+
+
+def protect_codes(pictures: Path, request: CodesRequest, *, as_json: bool) -> None:
+    """Encode, charge every picture, answer, write all releases behind each other."""
+    if request.epsilon is None:
+        raise InvalidInput("--codes needs --epsilon, the ε of each code that is sent.")
+    codes, num_values, encoder = read_codes(pictures, request.encoder, request.values)
+    if not len(codes):
+        raise InvalidInput("there is no picture in this file; nothing was written.")
+    labels = None if request.labels is None else read_labels(request.labels, len(codes))
+    mechanism = RandomizedResponse(request.epsilon, num_values, request.num_sent)
+    event = mechanism.event(codes[0])
+    facts = _facts(event, len(codes), codes.shape[1], num_values, encoder, labels is not None)
+    if request.output is not None:
+        rng = SecureRandom()
+        mechanism.event(codes.reshape(-1))  # all codes are looked at before anything is charged
+        _charge(event, len(codes), request)
+        releases = (
+            mechanism.release(
+                row, rng=rng, encoder=encoder, label=None if labels is None else int(labels[i])
+            )
+            for i, row in enumerate(codes)
+        )
+        data = join_releases(releases)
+        write_file(request.output, data)
+        facts["bytes"] = len(data)
+        facts["output"] = str(request.output)
+    if as_json:
+        emit_json(facts)
+        return
+    title = f"wrote {request.output}" if request.output else "nothing was written"
+    emit_facts(title, _text(facts, counted=request.ledger is not None))
+
+
+def _charge(event: PrivacyEvent, count: int, request: CodesRequest) -> None:
+    if request.ledger is None:
+        return
+    caps = None if request.cap is None else Caps(session=request.cap)
+    account = Ledger(request.ledger, session=request.session, caps=caps)
+    left = account.spent().remaining
+    cost = (event.picture_epsilon or 0.0) * count
+    if left is not None and cost > left:
+        raise BudgetSpent(
+            f"{count} pictures cost ε = {cost:g}, the session has {left:g} left; nothing was "
+            "charged or released. Send fewer pictures, or fewer codes of each."
+        )
+    for _ in range(count):
+        account.charge(event)
+
+
+def _facts(
+    event: PrivacyEvent, count: int, num_codes: int, num_values: int, encoder: str, labelled: bool
+) -> dict[str, Any]:
+    return {
+        "mechanism": event.mechanism,
+        "pictures": count,
+        "encoder": encoder,
+        "codes_per_picture": num_codes,
+        "codes_sent_per_picture": event.num_units,
+        "values_per_code": num_values,
+        "unit": event.unit,
+        "epsilon_per_unit": event.epsilon,
+        "epsilon_per_picture": event.picture_epsilon,
+        "private": event.is_private,
+        "labels_sent": labelled,
+        "not_protected": list(event.not_protected),
+    }
+
+
+def _text(facts: dict[str, Any], *, counted: bool) -> dict[str, str]:
+    epsilon, total = facts["epsilon_per_unit"], facts["epsilon_per_picture"]
+    sent, all_codes = facts["codes_sent_per_picture"], facts["codes_per_picture"]
+    size = f"{facts['bytes']:,} bytes, " if "bytes" in facts else ""
+    return {
+        "leaves the device": f"{size}{facts['pictures']:,} pictures, {sent:,} of {all_codes:,} "
+        f"codes each, {facts['values_per_code']} values a code",
+        "guarantee": "none: ε is infinite, nothing is hidden"
+        if math.isinf(epsilon)
+        else f"ε = {epsilon:g} for {facts['unit']}, {total:g} for a whole picture",
+        "labels": "sent as they are" if facts["labels_sent"] else "not sent",
+        "not protected": ", ".join(facts["not_protected"]),
+        "ledger": "every picture was counted"
+        if counted
+        else "none: these releases were not counted; use --ledger to keep an account",
+    }

@@ -12,7 +12,7 @@ import sfumato
 ROOT = Path(sfumato.__file__).parent
 
 # Every folder, and the folders it may import besides itself.
-BASE = {"core", "features", "dictionary", "matching"}
+BASE = {"core", "features", "dictionary", "matching", "detectors"}
 PARTIES = BASE | {"device", "server", "adversary", "classification", "faces"}
 MIDDLE = PARTIES | {"privacy", "datasets", "execution"}
 ALLOWED = {
@@ -20,6 +20,7 @@ ALLOWED = {
     "features": {"core"},
     "dictionary": {"core", "features"},
     "matching": {"core", "features", "dictionary"},
+    "detectors": {"core", "features"},
     "device": BASE,
     "server": BASE,
     "adversary": BASE,
@@ -40,6 +41,7 @@ ONLY_IN = {
     "kornia": ("features/learned.py",),
     "ray": ("execution/",),
     "pycolmap": ("server/mapping/colmap.py",),
+    "onnxruntime": ("core/onnx_file.py",),
     "fastapi": ("service/",),
 }
 

@@ -14,7 +14,14 @@ if TYPE_CHECKING:
     from sfumato.core.randomness import SecureRandom, SeededRandom
     from sfumato.core.releases import Release
     from sfumato.core.types import Camera, Features, Localization, Pose, PrivacyEvent
-    from sfumato.device.filters import ConstantCount, KeepStrongest
+    from sfumato.device.filters import (
+        ConstantCount,
+        Decoys,
+        KeepSpread,
+        KeepStable,
+        KeepStrongest,
+        Suppress,
+    )
     from sfumato.device.ledger import Caps, Ledger
     from sfumato.device.mechanisms import (
         MemoisedSubset,
@@ -42,7 +49,14 @@ _HOMES = {
     "sfumato.core.randomness": ("SecureRandom", "SeededRandom"),
     "sfumato.core.releases": ("Release",),
     "sfumato.core.types": ("Camera", "Features", "Localization", "Pose", "PrivacyEvent"),
-    "sfumato.device.filters": ("ConstantCount", "KeepStrongest"),
+    "sfumato.device.filters": (
+        "ConstantCount",
+        "Decoys",
+        "KeepSpread",
+        "KeepStable",
+        "KeepStrongest",
+        "Suppress",
+    ),
     "sfumato.device.ledger": ("Caps", "Ledger"),
     "sfumato.device.mechanisms": (
         "MemoisedSubset",
@@ -67,8 +81,11 @@ __all__ = [
     "Camera",
     "Caps",
     "ConstantCount",
+    "Decoys",
     "Dictionary",
     "Features",
+    "KeepSpread",
+    "KeepStable",
     "KeepStrongest",
     "Ledger",
     "Localization",
@@ -87,6 +104,7 @@ __all__ = [
     "SfumatoError",
     "SubsetMechanism",
     "SubspaceLifting",
+    "Suppress",
     "attacks",
     "audit",
     "build_dictionary",

@@ -117,6 +117,8 @@ def test_a_camera_travels_with_the_release(photo: Path, words: Path, tmp_path: P
         (["--epsilon", "10", "--explain", "--cap", "5"], "needs --ledger"),
         (["--epsilon", "10", "--explain", "--camera", "PINHOLE,a"], "camera must be"),
         (["--epsilon", "10", "--explain", "--keep", "-1"], "count must be"),
+        (["--epsilon", "10", "--explain", "--keep-by", "spread"], "say how many"),
+        (["--epsilon", "10", "--explain", "--keep", "9", "--keep-by", "luck"], "kept by"),
     ],
 )
 def test_bad_input_ends_with_one_sentence(

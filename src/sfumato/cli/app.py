@@ -9,10 +9,12 @@ import typer
 from sfumato.cli import (
     attack,
     audit,
+    classify,
     demo,
     dictionary,
     experiment,
     extract,
+    invert,
     localize,
     plan,
     protect,
@@ -41,6 +43,8 @@ app.add_typer(maps.app, name="map")
 app.command("protect")(protect.run)
 app.command("localize")(localize.run)
 app.command("attack")(attack.run)
+app.add_typer(invert.app, name="invert")
+app.add_typer(classify.app, name="classify")
 app.command("plan")(plan.run)
 app.command("audit")(audit.run)
 app.add_typer(experiment.app, name="experiment")

@@ -1,277 +1,133 @@
-"""`sfumato attack`: every attack that applies to a release, and what each needs to know."""
+"""`sfumato attack`: a release is read, a photograph is sent in every way and painted again."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from sfumato.cli.files import read_release
-from sfumato.cli.output import JsonFlag, emit_json, progress_bar
-from sfumato.core.errors import InvalidInput, Mismatch
-from sfumato.core.releases import KeypointRelease, SubspaceRelease, WordRelease
-from sfumato.dictionary import Dictionary
-
-if TYPE_CHECKING:
-    from sfumato.adversary.recover.base import Recovered
-    from sfumato.core.progress import Progress
-
-BUNDLED = "bsds-16k"
-
-
-@dataclass(frozen=True)
-class Plan:
-    """One attack: what it uses, and how to run it, or what is missing."""
-
-    attack: str
-    knowledge: str
-    run: Callable[[Progress], Recovered] | None
-    missing: str = ""
+from sfumato.cli.attack_photo import attack_photo
+from sfumato.cli.attack_release import BUNDLED, attack_release
+from sfumato.cli.output import JsonFlag
+from sfumato.core.errors import InvalidInput
+from sfumato.core.wire import MAGIC
 
 
 def run(
-    release: Annotated[Path, typer.Argument(help="A file written by `sfumato protect`.")],
-    dictionary: Annotated[
-        str | None,
-        typer.Option(help="The words of the release: a dictionary's folder or name."),
-    ] = None,
-    public: Annotated[
-        str, typer.Option(help="Public descriptors anyone has: a dictionary's folder or name.")
-    ] = BUNDLED,
-    others: Annotated[
-        list[Path] | None,
-        typer.Option(help="Releases of other pictures lifted with the same words; repeat."),
-    ] = None,
-    repeat: Annotated[
-        list[Path] | None, typer.Option(help="Further releases of the same picture; repeat.")
-    ] = None,
+    file: Annotated[
+        Path, typer.Argument(help="A photograph, or a release written by `sfumato protect`.")
+    ],
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Write what was recovered (.npz), by attack."),
+        typer.Option(
+            "-o",
+            "--output",
+            help="Photograph: the page (.html). Release: what was recovered (.npz), by attack.",
+        ),
+    ] = None,
+    dictionary: Annotated[
+        str | None,
+        typer.Option(help="Public words: a dictionary's folder or name; a release's own words."),
+    ] = None,
+    public: Annotated[
+        str | None,
+        typer.Option(help="Public descriptors anyone has: a dictionary's folder or name."),
+    ] = None,
+    extractor: Annotated[
+        str | None, typer.Option(help="Photograph: what describes it, sift by default.")
+    ] = None,
+    networks: Annotated[
+        Path | None,
+        typer.Option(help="Photograph: folder with further networks, <extractor>-<kind>.onnx."),
+    ] = None,
+    dimension: Annotated[
+        str | None, typer.Option(help="Photograph: m of the lifting, several; 2,4,8 by default.")
+    ] = None,
+    epsilon: Annotated[
+        str | None,
+        typer.Option(help="Photograph: ε per descriptor, several; 16,12,10,8 by default."),
+    ] = None,
+    subset_size: Annotated[
+        int | None, typer.Option(help="Photograph: ω, words per descriptor; 1 by default.")
+    ] = None,
+    side: Annotated[
+        int | None,
+        typer.Option(help="Photograph: scale its longer side down to this; 512 by default."),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Photograph: of every draw; 0 by default.")
+    ] = None,
+    others: Annotated[
+        list[Path] | None,
+        typer.Option(help="Release: those of other pictures lifted with the same words; repeat."),
+    ] = None,
+    repeat: Annotated[
+        list[Path] | None,
+        typer.Option(help="Release: further ones of the same picture; repeat."),
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Run every attack that applies to a release, and say what the others would need.
+    """Show what a curious server can make of a photograph, or of one release.
 
-    No attack sees anything but the release and what its row names.
+    A photograph is sent raw, lifted and as words, each is attacked and painted again, and one page
+    of HTML shows the pictures. It takes one to three minutes and needs no network connection.
 
-    Example: sfumato attack out.sfr --dictionary bsds-16k
+    A release is read by every attack that applies. No attack sees anything but the release and
+    what its row names.
+
+    Example: sfumato attack photo.jpg -o attack.html
     """
-    sent = read_release(release, purpose="attack")
-    if isinstance(sent, SubspaceRelease):
-        plans = _on_subspaces(sent, dictionary, public, others or [], repeat or [])
-    elif isinstance(sent, WordRelease):
-        plans = _on_words(sent, dictionary, repeat or [])
-    else:
-        raise InvalidInput(
-            f"there is no attack on a release of {sent.kind}: "
-            + (
-                "its descriptors are readable as they are."
-                if sent.kind == "plain"
-                else "only words and subspaces hide descriptors."
-            )
+    for_photo = {
+        "--extractor": extractor,
+        "--networks": networks,
+        "--dimension": dimension,
+        "--epsilon": epsilon,
+        "--subset-size": subset_size,
+        "--side": side,
+        "--seed": seed,
+    }
+    for_release = {"--others": others, "--repeat": repeat}
+    if is_release(file):
+        _refuse(for_photo, "a photograph", "a release")
+        attack_release(
+            file,
+            dictionary=dictionary,
+            public=public or BUNDLED,
+            others=others or [],
+            repeat=repeat or [],
+            output=output,
+            as_json=as_json,
         )
-    if output is not None and output.suffix != ".npz":
-        raise InvalidInput(f"--output must end in .npz, got {output.name!r}.")
-    rows: list[dict[str, Any]] = []
-    answers: dict[str, Recovered] = {}
-    with progress_bar(quiet=as_json) as progress:
-        for plan in plans:
-            rows.append(_row(plan, answers, progress))
-    if output is not None:
-        _write(output, answers)
-    facts = {"release": repr(sent), "keypoints": len(sent), **_guarantee(sent)}
-    if as_json:
-        written = None if output is None else str(output)
-        emit_json({"kind": sent.kind, **facts, "attacks": rows, "output": written})
-    else:
-        _print(facts, rows, output)
-
-
-def _on_subspaces(
-    sent: SubspaceRelease, words: str | None, public: str, others: list[Path], repeat: list[Path]
-) -> list[Plan]:
-    from sfumato import attacks
-
-    known = None if words is None else Dictionary.load(words)
-    strangers = Dictionary.load(public)
-    fits = strangers.extractor == sent.extractor
-    missing = "" if fits else f"--public with {sent.extractor} descriptors"
-    shared = [read_release(path, purpose="attack") for path in others]
-    again = [read_release(path, purpose="attack") for path in repeat]
-    own = "--dictionary, the words the lifting used"
-
-    def database(progress: Progress) -> Recovered:
-        assert known is not None
-        parts = 16 if known.num_words % 16 == 0 else 1
-        return attacks.database(sent, database=known, num_sub_databases=parts, progress=progress)
-
-    return [
-        Plan("vertex", "nothing", lambda progress: attacks.vertex(sent, progress=progress)),
-        Plan(
-            "nearest",
-            f"public descriptors ({strangers.num_words:,})",
-            (lambda progress: attacks.nearest(sent, database=strangers, progress=progress))
-            if fits
-            else None,
-            missing,
-        ),
-        Plan(
-            "clustering",
-            f"public descriptors, {sum(len(one) for one in shared):,} other subspaces",
-            (
-                lambda progress: attacks.clustering(
-                    sent, database=strangers, others=shared, progress=progress
-                )
-            )
-            if fits
-            else None,
-            missing,
-        ),
-        Plan("database", "the words of the lifting", database if known else None, own),
-        Plan(
-            "vertex, words known",
-            "the words of the lifting",
-            (lambda progress: attacks.vertex(sent, database=known, progress=progress))
-            if known
-            else None,
-            own,
-        ),
-        _repeats(sent, again, None),
-        _inliers(),
-    ]
-
-
-def _on_words(sent: WordRelease, words: str | None, repeat: list[Path]) -> list[Plan]:
-    from sfumato import attacks
-    from sfumato.adversary.recover.posterior import dictionary_of
-
-    found: Dictionary | None = None
-    try:
-        found = dictionary_of(sent, Dictionary.load(words or BUNDLED))
-    except Mismatch:
-        if words is not None:
-            raise
-    wanted = f"--dictionary, the one whose fingerprint begins with {sent.dictionary[:12]}"
-    again = [read_release(path, purpose="attack") for path in repeat]
-
-    def posterior(progress: Progress) -> Recovered:
-        assert found is not None
-        return attacks.posterior(sent, dictionary=found, progress=progress)
-
-    return [
-        Plan("posterior", "the dictionary", posterior if found else None, wanted),
-        Plan(
-            "posterior, context",
-            "frequent and neighbouring words",
-            None,
-            "pictures of the same world; `sfumato experiment recover` has it",
-        ),
-        _repeats(sent, again, found) if found else Plan("repeats", "", None, wanted),
-        _inliers(),
-    ]
-
-
-def _repeats(sent: KeypointRelease, again: list[KeypointRelease], words: Dictionary | None) -> Plan:
-    from sfumato import attacks
-
-    releases = [sent, *again]
-    return Plan(
-        "repeats",
-        f"{len(releases)} releases of the picture",
-        (lambda progress: attacks.repeats(releases, dictionary=words, progress=progress))
-        if again
-        else None,
-        "--repeat, further releases of the same picture",
+        return
+    _refuse(for_release, "a release", "a photograph")
+    attack_photo(
+        file,
+        output=output,
+        dictionary=dictionary,
+        public=public,
+        extractor=extractor or "sift",
+        networks=networks,
+        dimension=dimension,
+        epsilon=epsilon,
+        subset_size=subset_size,
+        side=side,
+        seed=seed,
+        as_json=as_json,
     )
 
 
-def _inliers() -> Plan:
-    return Plan("inliers", "", None, "a map and the pose; `sfumato experiment recover` has it")
+def is_release(file: Path) -> bool:
+    """Whether a file begins or is named as releases are; the rest is for others to say."""
+    try:
+        with file.open("rb") as stream:
+            return stream.read(len(MAGIC)) == MAGIC or file.suffix == ".sfr"
+    except OSError as error:
+        raise InvalidInput(f"{file} cannot be read: {error.strerror}.") from None
 
 
-def _row(plan: Plan, answers: dict[str, Recovered], progress: Progress) -> dict[str, Any]:
-    if plan.run is None:
-        return {"attack": plan.attack, "run": False, "needs": plan.missing}
-    start = time.perf_counter()
-    found = plan.run(progress)
-    seconds = time.perf_counter() - start
-    answers[plan.attack] = found
-    return {
-        "attack": plan.attack,
-        "run": True,
-        "knowledge": plan.knowledge,
-        "answered": int((found.confidence > 0).sum()),
-        "certified": int(found.certified.sum()),
-        "mean_confidence": float(found.confidence.mean()) if len(found) else 0.0,
-        "seconds": seconds,
-    }
-
-
-def _guarantee(sent: KeypointRelease) -> dict[str, Any]:
-    """What holds against every attack: an ε where there is one, nothing for subspaces."""
-    from sfumato.adversary.recover.bounds import uniform_accuracy
-    from sfumato.device.mechanisms.base import NOT_PROTECTED
-
-    if not isinstance(sent, WordRelease):
-        return {"guarantee": "none", "not_protected": ["the descriptors", *NOT_PROTECTED]}
-    return {
-        "guarantee": f"ε = {sent.epsilon:g} per descriptor, {sent.epsilon * len(sent):g} for the "
-        f"{len(sent)} of this picture together",
-        "bound": uniform_accuracy(sent.epsilon, sent.num_words, sent.subset_size),
-        "not_protected": list(NOT_PROTECTED),
-    }
-
-
-def _write(path: Path, answers: dict[str, Recovered]) -> None:
-    import numpy as np
-
-    arrays: dict[str, Any] = {}
-    for attack, found in answers.items():
-        name = attack.replace(", ", "-").replace(" ", "-")
-        arrays[f"{name}/descriptors"] = found.descriptors
-        arrays[f"{name}/confidence"] = found.confidence
-        arrays[f"{name}/certified"] = found.certified
-    with path.open("wb") as file:
-        np.savez(file, allow_pickle=False, **arrays)
-
-
-def _print(facts: dict[str, Any], rows: list[dict[str, Any]], output: Path | None) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in ("attack", "knowledge used"):
-        table.add_column(name, overflow="fold")
-    for name in ("answered", "certified", "confidence", "seconds"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for row in rows:
-        if row["run"]:
-            table.add_row(
-                row["attack"],
-                row["knowledge"],
-                str(row["answered"]),
-                str(row["certified"]),
-                f"{row['mean_confidence']:.3f}",
-                f"{row['seconds']:.2f}",
-            )
-    console = Console(highlight=False)
-    console.print(facts["release"], markup=False)
-    if table.row_count:
-        console.print(table)
-    for row in rows:
-        if not row["run"]:
-            console.print(f"{row['attack']} not run: needs {row['needs']}", soft_wrap=True)
-    console.print(f"guarantee: {facts['guarantee']}")
-    if "bound" in facts:
-        console.print(
-            f"no guess from this release alone is right in more than {facts['bound']:.3%} of cases "
-            "if all words are equally likely"
-        )
-    console.print(f"not protected: {', '.join(facts['not_protected'])}")
-    if output is not None:
-        console.print(f"wrote {output}")
+def _refuse(options: Mapping[str, object], meant: str, got: str) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise InvalidInput(f"{name} is for {meant}, this is {got}; leave it out.")

@@ -12,6 +12,7 @@ from rich.table import Table
 from sfumato.cli.output import JsonFlag, emit_json, progress_bar
 from sfumato.core.errors import InvalidInput
 from sfumato.privacy.audit import AuditReport, audit
+from sfumato.privacy.sampled import SampledSubject
 from sfumato.privacy.subjects import ResponseSubject, Subject, SubsetSubject
 
 
@@ -20,12 +21,15 @@ def run(
     words: Annotated[
         int, typer.Option(help="|K|, words of the dictionary (values, for randomized response).")
     ] = 8,
-    subset_size: Annotated[int, typer.Option(help="ω, words sent per descriptor.")] = 2,
+    subset_size: Annotated[
+        int, typer.Option(help="ω, words sent per descriptor (codes, for the sampled response).")
+    ] = 2,
     mechanism: Annotated[
         str,
         typer.Option(
-            help="subset, randomized-response, or package.module:name of your own Subject "
-            "(a class or function without arguments, see docs/audit.md)."
+            help="subset, randomized-response, sampled-response (ε of a whole picture of 3 codes), "
+            "or package.module:name of your own Subject (a class or function without arguments, "
+            "see docs/audit.md)."
         ),
     ] = "subset",
     draws: Annotated[
@@ -55,11 +59,13 @@ def _subject(mechanism: str, epsilon: float, words: int, subset_size: int) -> Su
         return SubsetSubject(epsilon, words, subset_size)
     if mechanism == "randomized-response":
         return ResponseSubject(epsilon, words)
+    if mechanism == "sampled-response":
+        return SampledSubject(epsilon, words, subset_size)
     module_name, _, name = mechanism.partition(":")
     if not name:
         raise InvalidInput(
-            "mechanism must be subset, randomized-response or package.module:name, got "
-            f"{mechanism!r}."
+            "mechanism must be subset, randomized-response, sampled-response or "
+            f"package.module:name, got {mechanism!r}."
         )
     try:
         made = getattr(importlib.import_module(module_name), name)()

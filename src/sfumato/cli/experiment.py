@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli import experiment_matching, experiment_recover, experiment_sfm
+from sfumato.cli import (
+    experiment_budget,
+    experiment_classification,
+    experiment_fewer,
+    experiment_inversion,
+    experiment_matching,
+    experiment_recover,
+    experiment_sfm,
+    experiment_suppression,
+)
 from sfumato.cli.output import JsonFlag, emit_json, progress_bar
 from sfumato.cli.values import names, numbers, whole_number, whole_numbers
 from sfumato.core.errors import InvalidInput
@@ -33,9 +42,14 @@ def root() -> None:
     """Run the experiments of the papers, theirs and ours side by side."""
 
 
+app.command("budget")(experiment_budget.run)
+app.command("classification")(experiment_classification.run)
+app.command("fewer")(experiment_fewer.run)
+app.command("inversion")(experiment_inversion.run)
 app.command("matching")(experiment_matching.run)
 app.command("recover")(experiment_recover.run)
 app.command("sfm")(experiment_sfm.run)
+app.command("suppression")(experiment_suppression.run)
 
 
 @app.command()

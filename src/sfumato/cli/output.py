@@ -64,8 +64,10 @@ def progress_bar(*, quiet: bool = False) -> Iterator[Progress]:
         tasks: dict[str, Any] = {}
 
         def report(stage: str, done: int, total: int) -> None:
-            if stage not in tasks:
-                tasks[stage] = bar.add_task(stage, total=total)
-            bar.update(tasks[stage], completed=done, total=total)
+            # "training: loss 0.31": what follows the colon may change, the bar stays the same.
+            name = stage.partition(":")[0]
+            if name not in tasks:
+                tasks[name] = bar.add_task(stage, total=total)
+            bar.update(tasks[name], description=stage, completed=done, total=total)
 
         yield report

@@ -8,16 +8,32 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli.output import JsonFlag, emit_facts, emit_json
+from sfumato.cli.protect_codes import CodesRequest, protect_codes
+from sfumato.cli.suppression import (
+    BoxesOption,
+    ClassesOption,
+    DecoysOption,
+    DetectorOption,
+    MarginOption,
+    MaskOption,
+    ReachOption,
+    SuppressOption,
+    TimeoutOption,
+    make_suppress,
+    suppression_facts,
+    suppression_text,
+)
 from sfumato.core.errors import InvalidInput
 from sfumato.core.randomness import SecureRandom
 from sfumato.core.storage import write_file
 from sfumato.core.types import Camera
 from sfumato.device.explain import explain, explanation_text
-from sfumato.device.filters import ConstantCount, KeepStrongest
+from sfumato.device.filters import ConstantCount, Suppression
+from sfumato.device.filters.keep import keep_filter
 from sfumato.device.ledger import Caps, Ledger
 from sfumato.device.mechanisms import SubsetMechanism, SubspaceLifting
 from sfumato.device.mechanisms.lifting import STRATEGIES
-from sfumato.device.protect import Filter, Pipeline, select, send
+from sfumato.device.protect import Filter, PictureFilter, Pipeline, select, send
 from sfumato.dictionary import Dictionary
 
 _SHORT = ("leaves the device", "guarantee", "whole picture", "not protected")
@@ -51,10 +67,26 @@ def run(
     words: Annotated[
         int | None, typer.Option(help="|K|: one of the dictionary's levels; all words by default.")
     ] = None,
-    keep: Annotated[int | None, typer.Option(help="Send only the N strongest keypoints.")] = None,
+    keep: Annotated[int | None, typer.Option(help="Send only N keypoints.")] = None,
+    keep_by: Annotated[
+        str,
+        typer.Option(
+            help="Which N: by strength, spread (strongest of every part) or stable (found again "
+            "from elsewhere)."
+        ),
+    ] = "strength",
     constant_count: Annotated[
         int | None, typer.Option(help="Send exactly N keypoints, with decoys where too few.")
     ] = None,
+    suppress: SuppressOption = None,
+    boxes: BoxesOption = None,
+    mask: MaskOption = None,
+    detector: DetectorOption = None,
+    classes: ClassesOption = None,
+    margin: MarginOption = 0.1,
+    reach: ReachOption = 0.0,
+    decoys: DecoysOption = False,
+    timeout: TimeoutOption = 60.0,
     camera: Annotated[
         str | None, typer.Option(help="Intrinsics to send along: MODEL,param,param,…")
     ] = None,
@@ -65,6 +97,23 @@ def run(
     cap: Annotated[
         float | None, typer.Option(help="ε the session may spend; can be lowered later.")
     ] = None,
+    codes: Annotated[
+        bool,
+        typer.Option("--codes", help="PHOTO is a file of pictures or codes: one release for each."),
+    ] = False,
+    encoder: Annotated[
+        Path | None, typer.Option(help="--codes: encode pictures with this encoder's file.")
+    ] = None,
+    values: Annotated[
+        int | None, typer.Option(help="--codes: d, the values a code can have, without --encoder.")
+    ] = None,
+    num_sent: Annotated[
+        int | None,
+        typer.Option("--send", help="--codes: send k codes of each picture, drawn at random."),
+    ] = None,
+    labels: Annotated[
+        Path | None, typer.Option(help="--codes: send these labels along, unprotected.")
+    ] = None,
     explain_only: Annotated[
         bool, typer.Option("--explain", help="Say what leaves the device, in words.")
     ] = False,
@@ -73,6 +122,8 @@ def run(
     """Replace every descriptor of a photograph by random public words, with a proven ε.
 
     With --lift each becomes a subspace instead: no ε, and known attacks undo it.
+
+    With --codes the input is a file of many pictures, sent as randomized codes to learn from.
 
     Without -o nothing is kept and nothing is charged: use --explain to see what would leave.
 
@@ -87,11 +138,45 @@ def run(
         )
     if cap is not None and ledger is None:
         raise InvalidInput("--cap needs --ledger FILE, where the spending is kept.")
+    if codes:
+        if lift is not None or keep is not None or constant_count is not None or camera is not None:
+            raise InvalidInput("--codes sends no keypoints; leave out --lift, --keep and the like.")
+        if (suppress, boxes, mask, detector) != (None, None, None, None) or decoys:
+            raise InvalidInput("--codes sends whole pictures; nothing in them can be suppressed.")
+        request = CodesRequest(
+            epsilon, encoder, values, num_sent, labels, output, ledger, session, cap
+        )
+        protect_codes(photo, request, as_json=as_json)
+        return
+    if (encoder, values, num_sent, labels) != (None, None, None, None):
+        raise InvalidInput("--encoder, --values, --send and --labels belong to --codes; add it.")
     public = Dictionary.load(dictionary)
     if words is not None:
         public = public.at(words)
     mechanism = _mechanism(public, epsilon, subset_size, lift, dimension, precision, dither)
-    filters: list[Filter] = [] if keep is None else [KeepStrongest(keep)]
+    if decoys and lift is not None:
+        raise InvalidInput(
+            "--decoys needs --epsilon: a decoy is a public word, which lifting does not hide."
+        )
+    hidden: list[Suppression] = []
+    hide = make_suppress(
+        public,
+        hidden.append,
+        suppress=suppress,
+        boxes=boxes,
+        mask=mask,
+        detector=detector,
+        classes=classes,
+        margin=margin,
+        reach=reach,
+        decoys=decoys,
+        timeout=timeout,
+    )
+    filters: list[Filter | PictureFilter] = [] if hide is None else [hide]
+    if keep is not None:
+        filters.append(keep_filter(keep, keep_by))
+    elif keep_by != "strength":
+        raise InvalidInput("--keep-by chooses among keypoints; say how many with --keep N.")
     if constant_count is not None:
         filters.append(ConstantCount(constant_count, public))
     account = None
@@ -107,6 +192,8 @@ def run(
         write_file(output, release.to_bytes())
     chance = mechanism.keep_probability if isinstance(mechanism, SubsetMechanism) else None
     facts = explain(release, event, chance)
+    if hidden:
+        facts["hidden"] = suppression_facts(hidden[0])
     if account is not None:
         state = account.spent()
         facts["ledger"] = {
@@ -157,6 +244,8 @@ def _tell(facts: dict[str, Any], output: Path | None, explained: bool, as_json: 
     text = explanation_text(facts)
     if not explained:
         text = {key: value for key, value in text.items() if key in _SHORT}
+    if "hidden" in facts:
+        text["hidden"] = suppression_text(facts["hidden"])
     if "ledger" in facts:
         state = facts["ledger"]
         rest = state["epsilon_remaining"]

@@ -90,7 +90,7 @@ def test_one_process_trains_in_a_folder(tmp_path: Path) -> None:
 
 
 def test_an_architecture_survives_json_and_refuses_nonsense() -> None:
-    wanted = Architecture(width=12, geometry=True, norm="batch")
+    wanted = Architecture(width=12, frames="given", norm="batch")
     assert Architecture.from_json(wanted.to_json()) == wanted
     assert wanted.levels == (12, 24, 48, 96, 192)
     assert dataclasses.replace(wanted, max_channels=40).levels == (12, 24, 40, 40, 40)

@@ -63,13 +63,13 @@ def test_bytes_become_roots_and_packed_bits_signs() -> None:
     assert signs.tolist() == [[1, -1, -1, -1, -1, -1, -1, 1]]
 
 
-def test_geometry_is_for_features_only() -> None:
+def test_given_frames_are_for_features_only() -> None:
     features = features_of(np.full((4, 8), 3, dtype=np.uint8))
-    made = encode(features, "raw", geometry=True)
+    made = encode(features, "raw", frames="given")
     assert made.rows.shape == (4, 11)
     assert made.rows[0, 8:] == pytest.approx([2, 1, 0])  # diameter 4, angle 0
     with pytest.raises(InvalidInput, match="a release carries neither"):
-        encode(one_of_each_release()["plain"], "raw", geometry=True)  # type: ignore[arg-type]
+        encode(one_of_each_release()["plain"], "raw", frames="given")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", [name for name in ENCODERS if name != "positions"])

@@ -37,9 +37,9 @@ def generator(a: Architecture) -> Any:
 
 
 @pytest.mark.parametrize("norm", ["group", "batch", "none"])
-@pytest.mark.parametrize("geometry", [False, True])
-def test_any_size_gives_a_picture_of_the_padded_size(norm: str, geometry: bool) -> None:
-    a = Architecture(channels=7, width=4, depth=3, norm=norm, geometry=geometry)
+@pytest.mark.parametrize("frames", ["none", "given"])
+def test_any_size_gives_a_picture_of_the_padded_size(norm: str, frames: str) -> None:
+    a = Architecture(channels=7, width=4, depth=3, norm=norm, frames=frames)
     made = generator(a).eval()(*inputs(a, (37, 22)))
     assert made.shape == (1, 3, 24, 40)
     assert 0 <= float(made.detach().min()) <= float(made.detach().max()) <= 1

@@ -49,8 +49,8 @@ def test_cropping_gives_back_the_size_of_the_picture() -> None:
 
 
 @pytest.mark.parametrize("angle", [0.0, 90.0, 213.0])
-def test_geometry_gives_the_place_in_the_keypoints_own_frame(angle: float) -> None:
-    options = MapOptions(neighbours=1, multiple=16, geometry=True)
+def test_a_frame_gives_the_place_in_the_keypoints_own_frame(angle: float) -> None:
+    options = MapOptions(neighbours=1, multiple=16, framed=True)
     scales, angles = np.array([4.0]), np.array([angle])
     made = map_pixels(np.array([[8.5, 8.5]]), (16, 16), options, scales=scales, angles=angles)
     x, y = 2 * 5 + 0.5 - 8.5, 2 * 3 + 0.5 - 8.5  # block in row 3, column 5
@@ -60,9 +60,9 @@ def test_geometry_gives_the_place_in_the_keypoints_own_frame(angle: float) -> No
     assert np.abs(made.offsets[:, 3:]).max() <= REACH
 
 
-def test_geometry_without_scales_is_refused() -> None:
+def test_frames_without_scales_is_refused() -> None:
     with pytest.raises(InvalidInput, match="needs the scale and angle"):
-        map_pixels(np.zeros((1, 2)), (16, 16), MapOptions(geometry=True))
+        map_pixels(np.zeros((1, 2)), (16, 16), MapOptions(framed=True))
 
 
 def test_bad_options_are_refused() -> None:

@@ -37,6 +37,7 @@ def train(folder: Path, run: Path, *, width: int = 4, **options: Any) -> TrainRe
         "threads": 1,
     }
     progress = options.pop("progress", silent)
+    start_from = options.pop("start_from", None)
     return train_inversion(
         folder,
         run,
@@ -44,6 +45,7 @@ def train(folder: Path, run: Path, *, width: int = 4, **options: Any) -> TrainRe
         view=options.pop("view", View()),
         data=DataOptions(crop=64, variants=2),
         options=TrainOptions(**{**settings, **options}),
+        start_from=start_from,
         progress=progress,
     )
 
@@ -165,14 +167,14 @@ def test_the_networks_learn(folder: Path, tmp_path: Path) -> None:
 
 
 @needs_torch
-@pytest.mark.parametrize(("kind", "geometry"), [("positions", False), ("raw", True)])
-def test_other_inputs_train_too(kind: str, geometry: bool, folder: Path, tmp_path: Path) -> None:
-    view = View(kind=kind, geometry=geometry)
+@pytest.mark.parametrize(("kind", "frames"), [("positions", "none"), ("raw", "given")])
+def test_other_inputs_train_too(kind: str, frames: str, folder: Path, tmp_path: Path) -> None:
+    view = View(kind=kind, frames=frames)
     report = train(folder, tmp_path / "run", view=view, steps=1)
     found = last_checkpoint(tmp_path / "run")
     assert found is not None
     assert report.finished
-    assert found.architecture.channels == (131 if geometry else 1)
+    assert found.architecture.channels == (131 if frames == "given" else 1)
 
 
 @needs_torch
@@ -191,3 +193,47 @@ def test_the_perceptual_loss_is_never_left_out_silently(folder: Path, tmp_path: 
     absent = tmp_path / "absent.ckpt"
     with pytest.raises(Missing, match="weights of VGG16"):
         train(folder, tmp_path / "run", perceptual=1.0, perceptual_weights=absent)
+
+
+@needs_torch
+def test_a_run_starts_where_another_one_ended(folder: Path, tmp_path: Path) -> None:
+    train(folder, tmp_path / "first", steps=5)
+    first = last_checkpoint(tmp_path / "first")
+    assert first is not None
+    view = View(frames="given")
+    tiny: dict[str, Any] = {
+        "steps": 1,
+        "learning_rate": 1e-9,
+        "adversarial_after_epoch": None,
+        "average": 0.0,
+    }
+    train(folder, tmp_path / "more", view=view, start_from=tmp_path / "first", **tiny)
+    more = last_checkpoint(tmp_path / "more")
+    assert more is not None
+    assert more.settings["steps_before"] == 5
+    old, new = first.parts["average"], more.parts["generator"]
+    assert np.allclose(new["last.weight"], old["last.weight"], atol=1e-6)
+    assert np.allclose(new["embed.0.weight"][:, :128], old["embed.0.weight"], atol=1e-6)
+    assert np.abs(new["embed.0.weight"][:, 128:]).max() < 1e-6
+
+
+@needs_torch
+def test_other_rows_take_over_the_painter_only(folder: Path, tmp_path: Path) -> None:
+    train(folder, tmp_path / "first", steps=3)
+    tiny: dict[str, Any] = {"steps": 1, "learning_rate": 1e-9, "adversarial_after_epoch": None}
+    view = View(kind="positions")
+    train(folder, tmp_path / "more", view=view, start_from=tmp_path / "first", **tiny)
+    first, more = last_checkpoint(tmp_path / "first"), last_checkpoint(tmp_path / "more")
+    assert first is not None
+    assert more is not None
+    old, new = first.parts["average"], more.parts["generator"]
+    assert np.allclose(new["last.weight"], old["last.weight"], atol=1e-6)
+    assert new["embed.0.weight"].shape == (8, 1)
+    assert not np.allclose(new["embed.2.weight"], old["embed.2.weight"], atol=1e-3)
+    with pytest.raises(Mismatch, match="whose width is 4 when 6"):
+        train(folder, tmp_path / "wide", width=6, start_from=tmp_path / "first", **tiny)
+
+
+def test_mixed_precision_is_for_cuda() -> None:
+    with pytest.raises(InvalidInput, match="mixed_precision needs a CUDA device"):
+        TrainOptions(mixed_precision=True)

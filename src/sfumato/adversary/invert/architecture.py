@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from sfumato.adversary.invert.sparse import MapOptions
+from sfumato.adversary.invert.sparse import STRIDE, MapOptions
 from sfumato.core.checks import check_count
 from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch, Missing
 
 NORMS = ("group", "batch", "none")
+FRAMES = ("none", "inferred", "given")
 
 
 @dataclass(frozen=True)
@@ -24,21 +25,22 @@ class Architecture:
     depth         levels, 5 in the paper
     embedding     channels of an embedded row
     norm          "batch" as in the paper; "group" suits small batches; or "none"
-    neighbours, radius, geometry   see `sparse.MapOptions`
+    neighbours, radius             see `sparse.MapOptions`
+    frames        how the attacker knows sizes and angles of keypoints, see `encoders.py`
     """
 
     kind: str = "raw"
     channels: int = 128
     extractor: str = "sift"
-    width: int = 24
+    width: int = 48
     depth: int = 5
-    max_channels: int = 192
+    max_channels: int = 256
     embedding: int = 48
     hidden: int = 128
     norm: str = "group"
     neighbours: int = 3
     radius: float = 48.0
-    geometry: bool = False
+    frames: str = "none"
 
     def __post_init__(self) -> None:
         check_count("channels", self.channels, low=1, high=1 << 16)
@@ -49,11 +51,17 @@ class Architecture:
         check_count("hidden", self.hidden, low=2, high=4096)
         if self.norm not in NORMS:
             raise InvalidInput(f"norm must be one of {', '.join(NORMS)}, got {self.norm!r}.")
+        check_frames(self.frames)
         _ = self.map_options  # refuses a bad radius or number of neighbours
 
     @property
     def map_options(self) -> MapOptions:
-        return MapOptions(self.neighbours, self.radius, 2 ** (self.depth - 1), self.geometry)
+        return MapOptions(self.neighbours, self.radius, STRIDE << (self.depth - 1), self.framed)
+
+    @property
+    def framed(self) -> bool:
+        """Whether every keypoint comes with a size and an angle, inferred or given."""
+        return self.frames != "none"
 
     @property
     def levels(self) -> tuple[int, ...]:
@@ -80,6 +88,13 @@ class Architecture:
                     f"the checkpoint is of another network: its {name} is {found!r}, "
                     f"{value!r} is asked for; use its settings or another folder."
                 )
+
+
+def check_frames(frames: str) -> str:
+    """Refuse a way of knowing frames that does not exist."""
+    if frames not in FRAMES:
+        raise InvalidInput(f"frames must be one of {', '.join(FRAMES)}, got {frames!r}.")
+    return frames
 
 
 def check_torch(purpose: str) -> None:

@@ -22,7 +22,14 @@ from numpy.typing import NDArray
 from sfumato.adversary.invert import tensors
 from sfumato.adversary.invert.architecture import Architecture
 from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch
-from sfumato.core.storage import TEMPORARY, check_file, load_array, load_manifest, save_arrays
+from sfumato.core.storage import (
+    MANIFEST,
+    TEMPORARY,
+    check_file,
+    load_array,
+    load_manifest,
+    save_arrays,
+)
 
 KIND = "inversion checkpoint"
 PARTS = ("generator", "average", "state")
@@ -109,6 +116,17 @@ def last_checkpoint(run: Path) -> Checkpoint | None:
         except DamagedFile:
             continue
     return None
+
+
+def find_checkpoint(path: str | Path) -> Checkpoint:
+    """The checkpoint at this path, or the newest whole one of the run at this path."""
+    folder = Path(path)
+    if (folder / MANIFEST).exists():
+        return load_checkpoint(folder)
+    found = last_checkpoint(folder)
+    if found is None:
+        raise InvalidInput(f"{folder} holds no whole checkpoint; train a network there first.")
+    return found
 
 
 def check_resumable(

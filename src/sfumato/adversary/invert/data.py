@@ -70,14 +70,14 @@ class View:
 
     kind: str = "raw"
     extractor: str = "sift"
-    geometry: bool = False
+    frames: str = "none"
     dictionary: Dictionary | None = None
     release: Callable[[Features, int], Source] | None = None
     label: str = ""
 
     def encode(self, features: Features, seed: int) -> Encoded:
         seen = features if self.release is None else self.release(features, seed)
-        return encode(seen, self.kind, dictionary=self.dictionary, geometry=self.geometry)
+        return encode(seen, self.kind, dictionary=self.dictionary, frames=self.frames)
 
 
 @dataclass(frozen=True)

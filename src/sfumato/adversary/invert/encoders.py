@@ -4,6 +4,12 @@ raw         a descriptor, as sent or as some recovery attack gives it back
 positions   nothing but that there is a keypoint: the baseline
 words       the m dictionary words of a private release, stacked
 subspace    offset and basis of a lifted descriptor, stacked (the direct inversion attack)
+
+A release tells no keypoint's size and angle, its frame. Three attackers differ in that:
+
+none        does without
+inferred    guesses each frame from the descriptor and its neighbours, see `frames.py`
+given       is told them: a declared, stronger attacker, for features only
 """
 
 from __future__ import annotations
@@ -16,6 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.adversary.invert.architecture import check_frames
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.releases import KeypointRelease, PlainRelease, SubspaceRelease, WordRelease
 from sfumato.core.types import Features
@@ -30,7 +37,7 @@ Rows = NDArray[np.float32]
 class Encoded:
     """One picture as the network takes it: rows (N, C) and where each lies.
 
-    scales and angles are there only for the stronger attacker who is given them.
+    scales and angles are there where the attacker was given them, or has inferred them.
     """
 
     rows: Rows
@@ -50,27 +57,41 @@ class Encoded:
 
 
 def encode(
-    source: Source, kind: str, *, dictionary: Dictionary | None = None, geometry: bool = False
+    source: Source, kind: str, *, dictionary: Dictionary | None = None, frames: str = "none"
 ) -> Encoded:
-    """Features or a release as rows of this input kind.
-
-    geometry adds log diameter, cosine and sine of the angle to each row; only features have
-    them, so this is a declared, stronger attacker.
-    """
+    """Features or a release as rows of this input kind, with frames as this attacker has them."""
     if kind not in ENCODERS:
         raise InvalidInput(f"input kind must be one of {', '.join(ENCODERS)}, got {kind!r}.")
     rows = ENCODERS[kind](source, dictionary)
-    if not geometry:
-        return Encoded(rows, source.keypoints, source.image_size)
-    if not isinstance(source, Features):
-        raise InvalidInput(
-            "geometry=True needs features with scales and angles, a release carries neither; "
-            "leave it out."
-        )
-    turn = np.deg2rad(np.maximum(source.angles, 0))
-    own = np.stack([np.log2(np.maximum(source.scales, 1)), np.cos(turn), np.sin(turn)], axis=1)
-    rows = np.hstack([rows, own.astype(np.float32)])
-    return Encoded(rows, source.keypoints, source.image_size, source.scales, source.angles)
+    seen = Encoded(rows, source.keypoints, source.image_size)
+    if check_frames(frames) == "none":
+        return seen
+    if frames == "given":
+        if not isinstance(source, Features):
+            raise InvalidInput(
+                "frames='given' needs features with scales and angles, a release carries neither; "
+                "use frames='inferred'."
+            )
+        return with_frames(seen, source.scales, source.angles)
+    if kind != "raw":
+        raise InvalidInput(f"frames are inferred from descriptors; kind must be raw, not {kind}.")
+    return infer(seen, source.extractor)
+
+
+def infer(seen: Encoded, extractor: str) -> Encoded:
+    """Rows of raw or recovered descriptors with the frames their neighbours give away."""
+    from sfumato.adversary.invert.frames import infer_frames
+
+    return with_frames(seen, *infer_frames(seen.rows, seen.keypoints, seen.image_size, extractor))
+
+
+def with_frames(seen: Encoded, scales: NDArray[Any], angles: NDArray[Any]) -> Encoded:
+    """Each row followed by log diameter, cosine and sine of the angle."""
+    scales, angles = scales.astype(np.float32), angles.astype(np.float32)
+    turn = np.deg2rad(np.maximum(angles, 0))
+    own = np.stack([np.log2(np.maximum(scales, 1)), np.cos(turn), np.sin(turn)], axis=1)
+    rows = np.hstack([seen.rows, own.astype(np.float32)])
+    return Encoded(rows, seen.keypoints, seen.image_size, scales, angles)
 
 
 def scale_descriptors(descriptors: NDArray[Any], extractor: str) -> Rows:

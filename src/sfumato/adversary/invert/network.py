@@ -2,9 +2,10 @@
 
 The paper feeds an H×W×C map that is zero but for a few hundred pixels. Here every row is
 embedded once, and blocks of 2×2 pixels gather the embeddings of their nearest keypoints and
-add what they know of their place: the first layer of a small function of (descriptor, offset),
-whose second gives each pixel of the block its own values. A U-Net does the rest. Imported only
-where torch is installed.
+add what they know of their place: a small function of (descriptor, offset). A U-Net on the
+blocks does the rest, and its last layer gives each pixel of a block its own colour: descriptors
+say little that is finer than a block, and a quarter of the work is left. Imported only where
+torch is installed.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ class Generator(nn.Module):  # type: ignore[misc,unused-ignore]
         self.embed = nn.Sequential(
             nn.Linear(a.channels, a.hidden), nn.ReLU(), nn.Linear(a.hidden, a.embedding)
         )
-        places = 4 + 4 * len(WAVES_PIXELS) + (2 + 4 * len(WAVES_OWN) if a.geometry else 0)
+        places = 4 + 4 * len(WAVES_PIXELS) + (2 + 4 * len(WAVES_OWN) if a.framed else 0)
         self.place = nn.Conv2d(places, a.embedding, 1)
-        self.mix = nn.Conv2d(a.neighbours * a.embedding, STRIDE**2 * a.width, 1)
+        self.mix = nn.Conv2d(a.neighbours * a.embedding, a.width, 1)
         levels = a.levels
         self.down = nn.ModuleList(
             _block(levels[max(i - 1, 0)], levels[i], a.norm) for i in range(a.depth)
@@ -54,11 +55,10 @@ class Generator(nn.Module):  # type: ignore[misc,unused-ignore]
         self.up = nn.ModuleList(
             _block(2 * levels[i], levels[i], a.norm) for i in range(a.depth - 1)
         )
-        self.last = nn.Conv2d(a.width, 3, 3, padding=1)
+        self.last = nn.Conv2d(a.width, 3 * STRIDE**2, 3, padding=1)
 
     def forward(self, rows: Any, index: Any, offsets: Any) -> Any:
-        seen = self.mix(self._look_around(rows, index, offsets))
-        x = functional.relu(functional.pixel_shuffle(seen, STRIDE))
+        x = functional.relu(self.mix(self._look_around(rows, index, offsets)))
         kept = []
         for i, block in enumerate(self.down):
             x = block(x if i == 0 else functional.max_pool2d(x, 2))
@@ -67,7 +67,7 @@ class Generator(nn.Module):  # type: ignore[misc,unused-ignore]
         for i in reversed(range(len(self.up))):
             x = functional.interpolate(self.reduce[i](x), scale_factor=2.0, mode="nearest")
             x = self.up[i](torch.cat([x, kept[i]], dim=1))
-        return torch.sigmoid(self.last(x))
+        return torch.sigmoid(functional.pixel_shuffle(self.last(x), STRIDE))
 
     def _look_around(self, rows: Any, index: Any, offsets: Any) -> Any:
         """(B, k·E, H/2, W/2): each block's keypoints, and its place relative to them."""
@@ -86,7 +86,7 @@ class Generator(nn.Module):  # type: ignore[misc,unused-ignore]
         parts = [plain, distance, there]
         radius = self.architecture.radius
         parts += _sines(plain, [2 * math.pi * radius / wave for wave in WAVES_PIXELS])
-        if self.architecture.geometry:
+        if self.architecture.framed:
             own = offsets[:, 3:5]
             parts += [own, *_sines(own, [2 * math.pi / wave for wave in WAVES_OWN])]
         return torch.cat(parts, dim=1)

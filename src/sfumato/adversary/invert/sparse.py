@@ -31,15 +31,15 @@ class MapOptions:
 
     neighbours  keypoints per pixel, nearest first
     radius      in pixels; beyond it a pixel has no keypoint
-    multiple    sides of the map are padded to a multiple of this, 2^(depth − 1) or more
-    geometry    a stronger attacker than a release gives: offsets also in the keypoint's own
-                frame, turned by its angle and divided by its diameter
+    multiple    sides of the map are padded to a multiple of this, 2^depth or more
+    framed      offsets also in the keypoint's own frame, turned by its angle and divided by
+                its diameter, which the attacker was given or has inferred
     """
 
     neighbours: int = 3
     radius: float = 48.0
     multiple: int = 16
-    geometry: bool = False
+    framed: bool = False
 
     def __post_init__(self) -> None:
         check_count("neighbours", self.neighbours, low=1, high=8)
@@ -52,7 +52,7 @@ class MapOptions:
     @property
     def coordinates(self) -> int:
         """Channels per neighbour in `PixelMap.offsets`."""
-        return 5 if self.geometry else 3
+        return 5 if self.framed else 3
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class PixelMap:
 
     index    (k, H/2, W/2) int64, 1 + the row of a keypoint, 0 for none; H, W are padded
     offsets  (k, c, H/2, W/2) float32: x and y from the keypoint to the middle of the block in
-             radii, 1 where there is one, and with geometry x and y in its own frame in diameters
+             radii, 1 where there is one, and with frames x and y in its own frame in diameters
     """
 
     index: NDArray[np.int64]
@@ -86,10 +86,10 @@ def map_pixels(
     width, height = check_image_size(image_size)
     points = np.asarray(keypoints, dtype=np.float32)
     check_shape("keypoints", points, (None, 2))
-    if options.geometry and (scales is None or angles is None):
+    if options.framed and (scales is None or angles is None):
         raise InvalidInput(
-            "geometry=True needs the scale and angle of every keypoint; a release carries none, "
-            "use features or a network trained without geometry."
+            "framed=True needs the scale and angle of every keypoint; infer them, or use a network "
+            "trained without frames."
         )
     wide, tall = (padded(side, options.multiple) // STRIDE for side in (width, height))
     middle = (STRIDE - 1) / 2  # of a block, in pixels
@@ -104,7 +104,7 @@ def map_pixels(
     offsets[:, 0] = dx / options.radius
     offsets[:, 1] = dy / options.radius
     offsets[:, 2] = there
-    if options.geometry:
+    if options.framed:
         turn = np.deg2rad(np.maximum(np.concatenate([[0], np.asarray(angles)]), 0))
         size = np.maximum(np.concatenate([[1], np.asarray(scales)]), 1)
         cos = (np.cos(turn) / size).astype(np.float32)[index]

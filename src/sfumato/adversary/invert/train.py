@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.adversary.invert.architecture import Architecture, check_torch
-from sfumato.adversary.invert.checkpoints import RunLock
+from sfumato.adversary.invert.checkpoints import RunLock, find_checkpoint
 from sfumato.adversary.invert.data import DataOptions, ExampleSource, View, find_pictures
+from sfumato.adversary.invert.warm import Start
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
@@ -34,6 +35,8 @@ class TrainOptions:
     checkpoint_every         steps; a killed run loses at most these
     max_minutes              stop with a checkpoint after this long; the same call goes on
     threads                  of torch; None leaves its choice
+    device                   cpu, or cuda where there is one
+    mixed_precision          bfloat16 where it is safe; for CUDA devices that have it only
     """
 
     steps: int = 20_000
@@ -54,6 +57,7 @@ class TrainOptions:
     seed: int = 0
     threads: int | None = None
     device: str = "cpu"
+    mixed_precision: bool = False
 
     #: May differ between a run and its continuation.
     FREE = (
@@ -78,6 +82,10 @@ class TrainOptions:
         for name in ("learning_rate", "discriminator_rate"):
             if not 0 < getattr(self, name) < 1:
                 raise InvalidInput(f"{name} must lie between 0 and 1, got {getattr(self, name)!r}.")
+        if self.mixed_precision and not self.device.startswith("cuda"):
+            raise InvalidInput(
+                f"mixed_precision needs a CUDA device, got {self.device!r}; leave it out."
+            )
         if not 0 <= self.average < 1:
             raise InvalidInput(f"average must be at least 0 and below 1, got {self.average!r}.")
 
@@ -117,6 +125,7 @@ def train_inversion(
     view: View | None = None,
     data: DataOptions | None = None,
     options: TrainOptions | None = None,
+    start_from: str | Path | None = None,
     cache: str | Path | None = None,
     progress: Progress = silent,
 ) -> TrainReport:
@@ -124,7 +133,8 @@ def train_inversion(
 
     validation    a folder of other pictures, for the contact sheets; None takes the first of
                   the training pictures, and their scores then say little
-    architecture  its kind, channels, extractor and geometry follow from `view`
+    architecture  its kind, channels, extractor and frames follow from `view`
+    start_from    a run or checkpoint whose painter is taken over, see `warm.py`
     cache         where features of crops are kept; None is `output`/cache
 
     Killed at any moment, the same call goes on from the last checkpoint and gives the same
@@ -140,7 +150,7 @@ def train_inversion(
     held_out = pictures if validation is None else find_pictures([validation], data.crop)
     wanted = architecture or Architecture()
     wanted = replace(
-        wanted, kind=view.kind, extractor=view.extractor, geometry=view.geometry, channels=1
+        wanted, kind=view.kind, extractor=view.extractor, frames=view.frames, channels=1
     )
     kept = run / "cache" if cache is None else Path(cache)
     source = ExampleSource(pictures, view, data, wanted.map_options, options.seed, kept)
@@ -152,8 +162,10 @@ def train_inversion(
             f"{wanted.depth}, got {data.crop}."
         )
     shown = ExampleSource(held_out, view, data, wanted.map_options, options.seed)
+    start = None if start_from is None else Start.of(find_checkpoint(start_from))
     settings = {
         **options.decides(),
+        "steps_before": 0 if start is None else start.steps,
         **{f"data.{name}": value for name, value in asdict(data).items() if name != "cache_gb"},
         "view": view.label,
         "pictures": hashlib.sha256("\n".join(pictures.names).encode()).hexdigest(),
@@ -161,6 +173,6 @@ def train_inversion(
     from sfumato.adversary.invert.loop import Training
 
     with RunLock(run):
-        training = Training(wanted, options, source, shown, settings, run, progress)
+        training = Training(wanted, options, source, shown, settings, run, progress, start)
         report = training.run_all()
     return replace(report, left_out=pictures.unreadable + pictures.small)

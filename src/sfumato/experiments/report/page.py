@@ -8,56 +8,37 @@ from sfumato import __version__
 from sfumato.experiments.paper import MAX_ITERATIONS
 from sfumato.experiments.report.figures import share_chart
 from sfumato.experiments.report.result import OURS, PAPER, RAW, DemoResult, Row
+from sfumato.experiments.report.result_page import framed_page, header, made_section
 from sfumato.experiments.report.sides import examples_section
-from sfumato.experiments.report.style import CSS
 from sfumato.experiments.report.text import cells, headings, notes, odds
 
-# Loads nothing, runs nothing, sends nothing, whatever may have slipped into the page.
-_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 _NUMBERS_FROM = 2  # the first two columns are words
 _RIGHT = 5
 
 
 def demo_page(result: DemoResult, command: str) -> str:
     """HTML that is also well-formed XML; `command` is what made it."""
-    page = f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8"/>
-<meta name="viewport" content="width=device-width, initial-scale=1"/>
-<meta http-equiv="Content-Security-Policy" content="{_POLICY}"/>
-<title>sfumato: localized without showing the picture</title>
-<style>{CSS}</style>
-</head>
-<body>
-{_top(result)}
-<main class="wrap">
-{_table(result)}
-{examples_section(result)}
-{_meaning(result)}
-{_made(result, command)}
-</main>
-<footer class="wrap small"><p>sfumato {__version__}. This page loads nothing from the network.</p>
-</footer>
-</body>
-</html>
-"""
-    return page.replace("ε = ", "ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
+    sections = (
+        _table(result),
+        examples_section(result),
+        _meaning(result),
+        _made(result, command),
+    )
+    return framed_page("sfumato: localized without showing the picture", _top(result), sections)
 
 
 def _top(result: DemoResult) -> str:
     shown, raw = result.shown, result.of(RAW)[0]
     paper = next(row for row in result.of(PAPER) if row.epsilon == shown.epsilon)
     unit = f"ε = {shown.epsilon:g} per descriptor"
-    return f"""<header>
-<div class="wrap">
-<p class="brand">sfumato, a demonstration</p>
-<h1>Where was this photograph taken? The server answers without seeing it.</h1>
-<p class="lead">A device replaces what it sees by random words of a public dictionary, with a
-proven limit ε per descriptor on what they give away, and a server still finds where the camera
-stood.</p>
-</div>
-</header>
+    above = header(
+        "sfumato, a demonstration",
+        "Where was this photograph taken? The server answers without seeing it.",
+        "A device replaces what it sees by random words of a public dictionary, with a proven "
+        "limit ε per descriptor on what they give away, and a server still finds where the camera "
+        "stood.",
+    )
+    return f"""{above}
 <div class="wrap"><div class="card top">
 <div>
 <ul class="legend">
@@ -192,9 +173,4 @@ def _made(result: DemoResult, command: str) -> str:
         "from run to run. The scene, the map and the queries are always the same",
         "server time": "median per query on this machine, from bytes to pose",
     }
-    items = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in facts.items())
-    return f"""
-<section aria-labelledby="made">
-<h2 id="made">How this page was made</h2>
-<div class="card"><dl class="made">{items}</dl></div>
-</section>"""
+    return made_section(facts)

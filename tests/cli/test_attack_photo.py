@@ -1,0 +1,120 @@
+"""`sfumato attack PHOTO` as a person uses it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from commands import sfumato, sfumato_json
+from onnx_bytes import save_painter
+from recoveries import lifted
+from sfumato.adversary.invert.architecture import Architecture
+from support import photograph
+
+QUICK = ("--side", 128, "--dimension", "2", "--epsilon", "12,6")
+
+
+@pytest.fixture
+def photo(tmp_path: Path) -> Path:
+    path = tmp_path / "photo.png"
+    Image.fromarray(photograph()[60:220, 150:310]).save(path)
+    return path
+
+
+@pytest.fixture
+def networks(tmp_path: Path) -> Path:
+    path = tmp_path / "networks"
+    path.mkdir()
+    save_painter(path / "sift-raw.onnx", Architecture(depth=4))
+    return path
+
+
+def test_a_photograph_becomes_one_page(
+    tmp_path: Path, photo: Path, networks: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "report.html"
+    shown = sfumato_json("attack", capsys, photo, "-o", page, "--networks", networks, *QUICK)
+    assert shown["kind"] == "photograph"
+    assert shown["attacked_size"] == [128, 128]
+    read = [(row["sent"], row["read_by"]) for row in shown["rows"]]
+    assert read[0] == ("raw", None)
+    assert [attack for sent, attack in read if sent == "lifted"] == [
+        "nearest", "clustering", "database", "vertex",
+    ]  # fmt: skip
+    for row in shown["rows"]:
+        assert ("ε" in row["guarantee"]) == (row["sent"] == "words")
+        assert row["not_protected"]
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("<!DOCTYPE html>")
+    assert "--networks" in text
+    assert photo.name not in text  # the command is shown without the name of the picture
+
+
+def test_the_figures_are_printed_for_people(
+    tmp_path: Path,
+    photo: Path,
+    networks: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    assert sfumato("attack", photo, "--networks", networks, *QUICK) == 0
+    assert (tmp_path / "attack.html").is_file()
+    text = capsys.readouterr().out
+    assert "vertex" in text
+    assert "…" not in text  # nothing is cut where 80 columns are all there is
+    flat = " ".join(text.split())
+    assert "Not protected by any of them: the positions of the keypoints" in flat
+    assert "The page, with the photograph in it: attack.html" in flat
+
+
+def test_a_picture_with_no_keypoints_is_said_to_have_none(
+    tmp_path: Path, networks: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "blank.png"
+    Image.fromarray(np.full((50, 70, 3), 99, dtype=np.uint8)).save(path)
+    page = tmp_path / "report.html"
+    assert sfumato("attack", path, "-o", page, "--networks", networks) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "no keypoints: nothing to reconstruct from" in text
+    assert page.is_file()
+
+
+def test_bad_input_ends_with_one_sentence_and_writes_nothing(
+    tmp_path: Path, photo: Path, networks: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    torn = tmp_path / "torn.png"
+    torn.write_bytes(photo.read_bytes()[:500])
+    release = tmp_path / "a.sfr"
+    release.write_bytes(lifted(count=2).release.to_bytes())
+    damaged = tmp_path / "damaged"
+    damaged.mkdir()
+    (damaged / "sift-raw.onnx").write_bytes(b"no network")
+    page = tmp_path / "report.html"
+    with_networks = ("--networks", networks)
+    for words, message in (
+        ((tmp_path / "none.png", "-o", page), "cannot be read"),
+        ((torn, "-o", page, *with_networks), "truncated or damaged"),
+        ((tmp_path, "-o", page), "cannot be read"),
+        ((photo, "-o", tmp_path / "report.txt"), "must end in .html"),
+        ((photo, "-o", tmp_path / "no" / "report.html"), "folder that exists"),
+        ((photo, "-o", page, "--networks", damaged), "not an inversion network"),
+        ((photo, "-o", page, "--networks", tmp_path / "absent"), "looked for in a folder"),
+        ((photo, "-o", page, "--extractor", "freak", *with_networks), "invert train"),
+        ((photo, "-o", page, "--extractor", "none", *with_networks), "extractor must be one of"),
+        ((photo, "-o", page, "--epsilon", "nan", *with_networks), "epsilon"),
+        ((photo, "-o", page, "--dimension", "1", *with_networks), "dimension"),
+        ((photo, "-o", page, "--dimension", "two", *with_networks), "whole numbers"),
+        ((photo, "-o", page, "--side", "4", *with_networks), "max_side"),
+        ((photo, "-o", page, "--repeat", release, *with_networks), "--repeat is for a release"),
+        ((release, "--epsilon", "4"), "--epsilon is for a photograph"),
+    ):
+        assert sfumato("attack", *words) == 2
+        told = capsys.readouterr().err.strip()
+        assert message in told
+        assert len(told.splitlines()) == 1
+    assert not page.exists()

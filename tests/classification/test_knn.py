@@ -39,7 +39,8 @@ class Rounding(PerturbedKNN):
 
 def rounded(X: Any) -> Any:  # noqa: N803
     array = np.asarray(X)
-    if array.dtype == object and not any(isinstance(item, dict) for item in array.flat):
+    objects = array.dtype == object and array.ndim == 2
+    if objects and not any(isinstance(item, dict) for item in array.flat):
         array = array.astype(np.float64)
     if array.ndim != 2 or array.dtype.kind != "f" or not np.isfinite(array).all():
         return X

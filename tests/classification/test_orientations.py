@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_digits
+from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from sfumato.classification.orientations import OrientationCodes
 from sfumato.core.errors import InvalidInput, Mismatch
@@ -60,6 +61,15 @@ def test_rows_are_pictures_where_a_shape_is_given() -> None:
     pictures = (load_digits().images * 15).astype(np.uint8)
     rows = OrientationCodes(4, image_shape=(8, 8)).fit_transform(pictures.reshape(-1, 64))
     assert (rows == clone(OrientationCodes(4)).fit_transform(pictures)).all()
+
+
+@pytest.mark.parametrize(
+    ("estimator", "check"),
+    list(estimator_checks_generator(OrientationCodes(2, stride=1, image_shape=(1, -1)))),
+    ids=lambda part: getattr(part, "func", type(part)).__name__,
+)
+def test_scikit_learn_accepts_the_encoder(estimator: Any, check: Any) -> None:
+    check(estimator)
 
 
 @pytest.mark.parametrize(

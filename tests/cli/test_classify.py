@@ -61,7 +61,7 @@ def test_codes_become_releases_train_a_classifier_and_predict(
         "classify", capsys, "predict", folder / "model.npz", folder / "test.npz",
         "--labels", folder / "truth.npy",
     )  # fmt: skip
-    assert found["accuracy"] > 0.7
+    assert found["accuracy"] > 0.6
     assert len(found["classes"]) == len(LABELS[TEST])
     assert found["learnt_from"]["epsilon_per_picture"] == 128
     assert found["learnt_from"]["not_protected"]
@@ -89,7 +89,7 @@ def test_pictures_are_encoded_and_send_few_codes(
         "classify", capsys, "predict", folder / "model.npz", folder / "asked.npy", "--encoder",
         folder / "encoder.npz", "--labels", folder / "truth.npy", "-o", folder / "found.npy",
     )  # fmt: skip
-    assert found["accuracy"] > 0.5
+    assert found["accuracy"] > 0.3
     assert float((np.load(folder / "found.npy") == LABELS[TEST]).mean()) == found["accuracy"]
 
 

@@ -33,22 +33,22 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_matches_are_counted_against_the_known_lines_for_every_corner_of_the_table() -> None:
     world = point_world(num_images=2, num_points=200, clutter=40)
     names = sorted(world.features)
-    sides = [
+    first, second = (
         Side.of(item, np.arange(len(item)), world.cameras[name], world.poses[name])
         for name in names
         for item in [world.features[name]]
-    ]
+    )
     seen = [set(world.truth[name][:60]) - {-1} for name in names]
-    found = compare(*sides, (60, 500), has_ransac=True)
+    found = compare(first, second, (60, 500), has_ransac=True)
     assert found[60].num_right == len(seen[0] & seen[1])
     assert found[500].num_right > 5 * 20
     assert (found[500].num_ransac or 0) >= found[500].num_right - 3
-    whole = compare(*sides, (60,), whole_second=True, has_ransac=False)[60]
+    whole = compare(first, second, (60,), whole_second=True, has_ransac=False)[60]
     everything = set(world.truth[names[1]]) - {-1}
     assert len(seen[0] & everything) <= whole.num_right <= len(seen[0] & everything) + 3
     assert whole.num_ransac is None
-    nothing = replace(sides[0], features=sides[0].features.take([]), vectors=sides[0].vectors[:0])
-    assert compare(nothing, sides[1], (60,))[60] == Counts(0, 0, 0, 0)
+    nothing = Side.of(first.features, np.arange(0), first.camera, first.pose)
+    assert compare(nothing, second, (60,))[60] == Counts(0, 0, 0, 0)
 
 
 def room_map(names: tuple[str, ...]) -> Map:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
@@ -14,12 +15,19 @@ from numpy.typing import NDArray
 from annotated import write_annotated
 from commands import sfumato, sfumato_json
 from sfumato.adversary.invert import networks
+from sfumato.adversary.invert.reconstruct import Reconstruction
 from sfumato.core.errors import InvalidInput, Mismatch, Missing
+from sfumato.core.types import Features
 from sfumato.datasets.pascal import Annotated, read_annotated
 from sfumato.detectors.base import Boxes
 from sfumato.dictionary import Dictionary
 from sfumato.experiments.suppression import Grid, read_outcomes, run_suppression
-from sfumato.experiments.suppression_attack import Again, tell_decoys_apart
+from sfumato.experiments.suppression_attack import (
+    Again,
+    find_again,
+    read_again,
+    tell_decoys_apart,
+)
 from sfumato.experiments.suppression_cost import changed_copy, count_inliers, moved_boxes
 from sfumato.experiments.suppression_page import suppression_page
 from sfumato.experiments.suppression_table import summarise, table_lines
@@ -138,6 +146,50 @@ def test_decoys_are_examined_on_pictures_that_were_not_learned(
     assert found["decoys"] > 50
     assert 0.3 < found["positions"] < 1
     assert 0.3 < found["words"] < 1
+
+
+class Painter:
+    """In place of an inversion network: white if any keypoint is on the left person, else black."""
+
+    architecture = SimpleNamespace(extractor="sift")
+
+    def __init__(self, path: Path, content: bytes = b"weights") -> None:
+        self.path = path
+        path.write_bytes(content)
+
+    def reconstruct(self, features: Features, *, one_look: bool) -> Reconstruction:
+        width, height = features.image_size
+        x, y = features.keypoints.T
+        level = float(((x > 25) & (x < 75) & (y > 35) & (y < 145)).any())
+        return Reconstruction(np.full((height, width, 3), level, np.float32), len(features))
+
+
+class Bright(Half):
+    """Sees the left person in photographs and in white, nobody in black."""
+
+    def __call__(self, picture: NDArray[np.uint8]) -> Boxes:
+        found = super().__call__(picture)
+        return found if picture.any() else found.of([])
+
+
+def test_people_are_looked_for_again_in_reconstructions(
+    pictures: tuple[Annotated, ...], tmp_path: Path
+) -> None:
+    painter: Any = Painter(tmp_path / "n.onnx")
+    path, detector = tmp_path / "again.jsonl", Bright()
+    find_again(pictures[:2], detector, painter, GRID, path)
+    found = {(item.picture, item.hide): item for item in read_again(path)}
+    assert len(found) == 2 * 3
+    for (_, hide), item in found.items():
+        assert item.detected == 1
+        assert item.again == (1 if hide == "nothing" else 0)
+    whole = path.read_text()
+    path.write_text("".join(whole.splitlines(keepends=True)[:5]))
+    find_again(pictures[:2], detector, painter, GRID, path)
+    assert path.read_text() == whole
+    other: Any = Painter(tmp_path / "m.onnx", b"other weights")
+    with pytest.raises(Mismatch, match="another network"):
+        find_again(pictures[:2], detector, other, GRID, path)
 
 
 def test_the_command_runs_goes_on_and_says_what_is_missing(

@@ -127,7 +127,7 @@ class OrientationCodes(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
-        tags.requires_fit = True
+        tags.transformer_tags.preserves_dtype = []  # codes are whole numbers
         return tags
 
 

@@ -26,14 +26,14 @@ def run(
     ] = None,
     budget: Annotated[
         str, typer.Option(help="B = N·ε of a whole picture, several.")
-    ] = "1000,2000,4000,8000",
-    epsilon: Annotated[str, typer.Option(help="ε per descriptor, several; N = B/ε.")] = "8,10,12",
-    words: Annotated[str, typer.Option(help="|K|: levels of the dictionary.")] = "1024,4096,16384",
+    ] = "500,1000,2000,4000",
+    epsilon: Annotated[str, typer.Option(help="ε per descriptor, several; N = B/ε.")] = "10,12,14",
+    words: Annotated[str, typer.Option(help="|K|: levels of the dictionary.")] = "4096,16384",
     subset_size: Annotated[str, typer.Option(help="ω, words per descriptor.")] = "1",
     keep_by: Annotated[
         str, typer.Option(help="How N are chosen: strength, spread, stable, several.")
     ] = "strength,stable",
-    seeds: Annotated[int, typer.Option(help="Draws that judge, besides the one that chooses.")] = 4,
+    seeds: Annotated[int, typer.Option(help="Draws that judge, besides the one that chooses.")] = 3,
     dictionary: Annotated[str, typer.Option(help="A dictionary's folder or name.")] = "bsds-16k",
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Folder for the map, outcomes and the plot.")

@@ -50,12 +50,12 @@ class Grid:
     num_seeds  draws that judge, besides the one that chooses
     """
 
-    budgets: tuple[float, ...] = (1000, 2000, 4000, 8000)
-    epsilons: tuple[float, ...] = (8, 10, 12)
-    words: tuple[int, ...] = (1024, 4096, 16_384)
+    budgets: tuple[float, ...] = (500, 1000, 2000, 4000)
+    epsilons: tuple[float, ...] = (10, 12, 14)
+    words: tuple[int, ...] = (4096, 16_384)
     subset_sizes: tuple[int, ...] = (1,)
     keep_by: tuple[str, ...] = ("strength", "stable")
-    num_seeds: int = 4
+    num_seeds: int = 3
 
     def __post_init__(self) -> None:
         for budget in self.budgets:
@@ -111,11 +111,12 @@ def run_budget(
     """Choose with one draw, then judge the chosen splits and the baselines with the others."""
     levels = {words: dictionary.at(words) for words in grid.words}
     runner = _Runner(folders, problem, levels, work, file)
-    runner.run([(split, TUNING_SEED) for split in grid.splits()], "choosing", progress)
+    splits = grid.splits()
+    runner.run([(split, TUNING_SEED) for split in splits], "choosing", progress)
     tuned = [
         share
         for share in shares(file.outcomes.values(), tuning=True)
-        if share.num_answers == len(problem.queries)
+        if share.split in splits and share.num_answers == len(problem.queries)
     ]
     chosen = [share.split for share in best_of(tuned).values()]
     judged = [

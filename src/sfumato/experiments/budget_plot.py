@@ -45,6 +45,8 @@ def draw_plot(found: Sequence[Advice], path: str | Path) -> None:
     _draw(axis, sorted(baselines.items()), _BASELINE, "all keypoints at B/N")
     budgets = sorted({advice.chosen.split.budget for advice in found})
     axis.set_xscale("log", base=2)
+    if budgets:
+        axis.set_xlim(budgets[0] / 1.25, budgets[-1] * 1.4)
     axis.set_xticks(budgets, [f"{budget:,.0f}" for budget in budgets])
     axis.minorticks_off()
     axis.set_xlabel("budget of a whole picture, B = N·ε (ε per descriptor)")
@@ -53,7 +55,7 @@ def draw_plot(found: Sequence[Advice], path: str | Path) -> None:
     axis.spines[["top", "right"]].set_visible(False)
     axis.grid(axis="y", alpha=0.3)
     if axis.get_legend_handles_labels()[0]:
-        axis.legend(frameon=False, fontsize=9, loc="center right")
+        axis.legend(frameon=False, fontsize=9, loc=(0.6, 0.12))
     figure.tight_layout()
     figure.savefig(path, dpi=120)
     pyplot.close(figure)

@@ -49,7 +49,10 @@ def advise(head: dict[str, Any], outcomes: Sequence[Outcome]) -> list[Advice]:
     """One advice for every budget and way to keep, smallest budget first."""
     whole = head["queries"]
     tuned = [one for one in shares(outcomes, tuning=True) if one.num_answers == whole]
-    judged = {one.split: one for one in shares(outcomes, tuning=False)}
+    # A draw that was stopped half-way has answered the easy or the hard queries only.
+    judged = {
+        one.split: one for one in shares(outcomes, tuning=False) if one.num_answers % whole == 0
+    }
     baselines: dict[float, Share] = {}
     for split, one in judged.items():
         best = baselines.get(split.budget)

@@ -29,7 +29,7 @@ def draw_plot(rows: Sequence[Row], path: str | Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(1, 2, figsize=(10, 4.2), sharey=True)
+    figure, axes = pyplot.subplots(1, 2, figsize=(10, 5.2), sharey=True)
     for axis, (title, encoders) in zip(axes, _PANELS, strict=True):
         for name in encoders:
             for learner in ("knn", "naive-bayes"):
@@ -49,7 +49,8 @@ def draw_plot(rows: Sequence[Row], path: str | Path) -> None:
         axis.grid(axis="y", alpha=0.3)
         axis.set_ylim(0, 100)
         if axis.get_legend_handles_labels()[0]:
-            axis.legend(frameon=False, fontsize=8, loc="lower right")
+            place = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "ncol": 2}
+            axis.legend(frameon=False, fontsize=8, **place)
     axes[0].set_ylabel("accuracy on clean test pictures (%)")
     if rows:
         figure.suptitle(f"{rows[0].dataset}: dashed is what the paper prints", fontsize=11)

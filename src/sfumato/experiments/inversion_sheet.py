@@ -45,7 +45,7 @@ def draw_sheet(
         return 0
     wide = len(columns) * (side + _GAP) - _GAP
     sheet = Image.new("RGB", (wide, _HEAD + len(rows) * (side + _GAP)), "white")
-    pen, font = ImageDraw.Draw(sheet), ImageFont.load_default(size=max(10, side // 11))
+    pen, font = ImageDraw.Draw(sheet), _font(max(10, side // 11))
     for i, (title, _) in enumerate(columns):
         middle = i * (side + _GAP) + side // 2
         pen.text((middle, _HEAD // 2), title, fill=_INK, font=font, anchor="mm")
@@ -63,6 +63,13 @@ def draw_sheet(
     return len(rows)
 
 
+def _font(size: int) -> ImageFont.FreeTypeFont:
+    """Pillow's own font has no ε; matplotlib brings one that has."""
+    from matplotlib import get_data_path
+
+    return ImageFont.truetype(Path(get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf", size)
+
+
 def sheets_of(rows: Sequence[Row]) -> dict[str, list[tuple[str, str]]]:
     """The contact sheets these rows can fill, by name: one for each m, one for each (|K|, ω)."""
     settings = {row.setting for row in rows}
@@ -78,7 +85,7 @@ def sheets_of(rows: Sequence[Row]) -> dict[str, list[tuple[str, str]]]:
             title = f"{attack}, m = {defence.dimension}"
         elif defence.subset_size:
             key = f"words-{defence.num_words}-{defence.subset_size}-{attack}"
-            title = f"ε = {defence.epsilon:g} per desc."
+            title = f"word{'s' * (defence.subset_size > 1)}, ε = {defence.epsilon:g}"
         else:
             continue
         sheets.setdefault(key, list(first)).append((title, row.setting.name))

@@ -25,6 +25,7 @@ from sfumato.experiments.suppression_attack import Again
 from sfumato.experiments.suppression_table import HEADINGS, cells, notes, summarise
 from sfumato.features import extract, load_image
 
+_CSS = "figure { margin: 0; } figure img { max-width: 100%; height: auto; border-radius: 12px; }"
 _TRUE, _DECOY, _BOX, _GUESS = "#17646d", "#a8522f", "#a8522f", "#7a4213"
 
 
@@ -119,7 +120,7 @@ def suppression_page(
         "sfumato: nothing around people",
         header(
             "sfumato, selective suppression",
-            "Nothing around people is sent.",
+            "Nothing is sent from where people were found.",
             f"{inside} keypoints in a hidden region, in {releases} releases. What the detector "
             "misses is sent like everything else, and an empty region shows that something was "
             "hidden, unless decoys fill it.",
@@ -134,4 +135,5 @@ def suppression_page(
             "box is the attacker's first guess at a hidden region.</figcaption></figure></section>",
             made_section({"command": f"<code>{escape(command)}</code>"}),
         ],
+        css=_CSS,
     )

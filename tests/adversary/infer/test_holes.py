@@ -81,7 +81,7 @@ def test_a_hole_at_the_border_is_found() -> None:
 
 
 def test_releases_with_few_or_no_keypoints_give_no_guess() -> None:
-    for count in (0, 1):
+    for count in (0, 1, 5):
         assert len(HolesAttack().guess(release_of(scattered(0)[:count]))) == 0
 
 
@@ -89,4 +89,4 @@ def test_what_is_missing_is_the_density_around_times_the_area() -> None:
     counts = np.ones((40, 40))
     counts[10:20, 10:30] = 0
     missing = missing_keypoints(counts, np.array([[10, 10, 30, 20]]))
-    assert missing[0] == pytest.approx(200, rel=0.06)
+    assert missing[0] == pytest.approx(200, rel=0.01)

@@ -22,7 +22,8 @@ _RING = 0.6  # how far around is looked, as a share of the shorter side
 _SMALLEST = 0.05  # the shorter side, as a share of the picture's longer one
 _LARGEST = 0.5  # of the picture's area; more is a blank picture
 _SAME = 0.3
-_SPARSE = 0.05  # of the mean density, so that one empty side is not all
+_SPARSE = 1e-3  # keypoints to a cell, so that one empty side is not all
+_FEWEST = 20  # keypoints; with fewer, emptiness tells nothing
 
 
 @dataclass(frozen=True)
@@ -41,15 +42,16 @@ class HolesAttack:
         return self.guess_from(release.keypoints, release.image_size)
 
     def guess_from(self, keypoints: NDArray[Any], image_size: tuple[int, int]) -> Boxes:
+        if len(keypoints) < _FEWEST:
+            return Boxes(np.zeros((0, 4)), (), np.zeros(0))
         width, height = image_size
         step = max(width, height) / _CELLS
         shape = (max(round(height / step), 1), max(round(width / step), 1))
         counts = np.zeros(shape)
-        if len(keypoints):
-            cells = np.floor((np.asarray(keypoints, dtype=np.float64) + 0.5) / step)
-            rows = np.clip(cells[:, 1].astype(np.int64), 0, shape[0] - 1)
-            columns = np.clip(cells[:, 0].astype(np.int64), 0, shape[1] - 1)
-            np.add.at(counts, (rows, columns), 1.0)
+        cells = np.floor((np.asarray(keypoints, dtype=np.float64) + 0.5) / step).astype(np.int64)
+        rows = np.clip(cells[:, 1], 0, shape[0] - 1)
+        columns = np.clip(cells[:, 0], 0, shape[1] - 1)
+        np.add.at(counts, (rows, columns), 1.0)
         found = np.array(list(empty_rectangles(counts > 0)), dtype=np.int64).reshape(-1, 4)
         sides = found[:, 2:] - found[:, :2]
         fits = sides.min(axis=1, initial=1 << 30) >= _SMALLEST * max(shape)
@@ -94,8 +96,8 @@ def missing_keypoints(counts: NDArray[np.float64], boxes: NDArray[np.int64]) -> 
     """How many keypoints each empty box would hold, were it like its surroundings.
 
     Density is taken on each side apart, and their geometric mean counts: sky above a roof is
-    empty too, but it has few keypoints on three of its sides. Sides that lie for the most part
-    beyond the picture are left out.
+    empty too, but it has few keypoints on three of its sides. Sides beyond the picture are left
+    out.
     """
     table = np.zeros((counts.shape[0] + 1, counts.shape[1] + 1))
     table[1:, 1:] = counts.cumsum(axis=0).cumsum(axis=1)
@@ -108,16 +110,13 @@ def missing_keypoints(counts: NDArray[np.float64], boxes: NDArray[np.int64]) -> 
         (left, top - ring, right, top),
         (left, bottom, right, bottom + ring),
     )
-    least = max(_SPARSE * float(counts.mean()), 1e-12)
     total, sides_seen = np.zeros(len(boxes)), np.zeros(len(boxes))
     for a, b, c, d in sides:
-        whole = (c - a) * (d - b)
         a, c = np.clip(a, 0, columns), np.clip(c, 0, columns)
         b, d = np.clip(b, 0, rows), np.clip(d, 0, rows)
         number = table[d, c] - table[b, c] - table[d, a] + table[b, a]
         area = (c - a) * (d - b)
-        inside = 4 * area >= whole
-        total += np.where(inside, np.log(number / np.maximum(area, 1) + least), 0.0)
-        sides_seen += inside
+        total += np.where(area > 0, np.log(number / np.maximum(area, 1) + _SPARSE), 0.0)
+        sides_seen += area > 0
     density = np.where(sides_seen > 0, np.exp(total / np.maximum(sides_seen, 1)), 0.0)
     return np.asarray(density * (right - left) * (bottom - top))

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch
+from sfumato.core.errors import DamagedFile, InvalidInput
 from sfumato.experiments.localization_data import Problem
 from sfumato.experiments.localization_predictions import describe_problem
 from sfumato.experiments.localization_scores import wilson
-from sfumato.experiments.records import append_record, drop_torn_line, read_records
+from sfumato.experiments.records import append_record, begin_records, read_records
 
 #: Draws with this seed choose the split; all others judge it.
 TUNING_SEED = 0
@@ -100,19 +100,8 @@ class OutcomeFile:
         known = describe_problem(problem)
         head |= {key: known[key] for key in ("data", "fingerprint", "images", "points")}
         head["queries"] = len(problem.queries)
-        self.outcomes: dict[tuple[Split, int, str], Outcome] = {}
-        if path.exists():
-            drop_torn_line(path)
-            before, outcomes = read_outcomes(path)
-            if before != head:
-                raise Mismatch(
-                    f"{path} holds outcomes of another map, other queries or another dictionary; "
-                    "give another folder."
-                )
-            self.outcomes = {outcome.key: outcome for outcome in outcomes}
-        else:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            append_record(path, head)
+        begin_records(path, head, "outcomes of another map, other queries or another dictionary")
+        self.outcomes = {outcome.key: outcome for outcome in read_outcomes(path)[1]}
 
     def add(self, outcome: Outcome) -> None:
         append_record(self.path, {"kind": "outcome", **asdict(outcome)})

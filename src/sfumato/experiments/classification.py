@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.core.checks import check_count, check_epsilon
-from sfumato.core.errors import InvalidInput, Mismatch, Missing
+from sfumato.core.errors import InvalidInput, Missing
 from sfumato.core.progress import Progress, silent
 from sfumato.experiments.classification_data import Problem
 from sfumato.experiments.classification_paper import EPSILONS
@@ -25,7 +25,7 @@ from sfumato.experiments.classification_recipes import (
     choose_learner,
     perturb,
 )
-from sfumato.experiments.records import append_record, drop_torn_line, read_records
+from sfumato.experiments.records import append_record, begin_records, read_records
 
 
 @dataclass(frozen=True)
@@ -197,12 +197,6 @@ def open_outcomes(path: Path, problem: Problem) -> set[tuple[Setting, int]]:
         "test": len(problem.test),
         "data": problem.fingerprint,
     }
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        append_record(path, head)
-        return set()
-    drop_torn_line(path)
-    known, outcomes = read_outcomes(path)
-    if known != head:
-        raise Mismatch(f"{path} holds outcomes of other pictures; give another folder.")
+    begin_records(path, head, "outcomes of other pictures")
+    _, outcomes = read_outcomes(path)
     return {(outcome.setting, outcome.seed) for outcome in outcomes}

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.checks import check_count
-from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch
+from sfumato.core.errors import DamagedFile, InvalidInput
 from sfumato.core.progress import Progress, silent
 from sfumato.core.types import Features
 from sfumato.device.filters.keep import KEEP_BY
@@ -31,7 +31,7 @@ from sfumato.experiments.fewer_data import (
     survivals_of,
 )
 from sfumato.experiments.fewer_matching import MAX_ERROR, Counts, Side, compare
-from sfumato.experiments.records import append_record, drop_torn_line, read_records
+from sfumato.experiments.records import append_record, begin_records, read_records
 from sfumato.features.extractors import find_extractor
 
 EXTRACTORS = ("sift", "freak", "vgg", "beblid")
@@ -238,14 +238,8 @@ def describe(pairs: PairSet) -> dict[str, Any]:
 
 def open_outcomes(path: Path, head: dict[str, Any]) -> set[Any]:
     """Begin a file or go on with it; what it holds already."""
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        append_record(path, head)
-        return set()
-    drop_torn_line(path)
-    known, outcomes = read_outcomes(path)
-    if known != head:
-        raise Mismatch(f"{path} holds outcomes of other pairs; give another folder.")
+    begin_records(path, head, "outcomes of other pairs")
+    _, outcomes = read_outcomes(path)
     return {outcome.key for outcome in outcomes}
 
 

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from sfumato.adversary.invert.networks import find_network
 from sfumato.adversary.invert.reconstruct import Inverter
 from sfumato.adversary.metrics import compare
-from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch, Missing
+from sfumato.core.errors import DamagedFile, InvalidInput, Missing
 from sfumato.core.progress import Progress, silent
 from sfumato.device.filters.stable import survivals
 from sfumato.experiments.fewer import Grid, keep_order
-from sfumato.experiments.records import append_record, drop_torn_line, read_records
+from sfumato.experiments.records import append_record, begin_records, read_records
 from sfumato.features import extract, list_images
 from sfumato.features.image import load_image
 
@@ -139,12 +139,5 @@ def read_privacy(path: str | Path) -> tuple[Rebuilt, ...]:
 
 
 def _open(path: Path, head: dict[str, Any]) -> set[Any]:
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        append_record(path, head)
-        return set()
-    drop_torn_line(path)
-    known = next(iter(read_records(path)), {})
-    if known != head:
-        raise Mismatch(f"{path} holds reconstructions of other pictures; give another folder.")
+    begin_records(path, head, "reconstructions of other pictures")
     return {rebuilt.key for rebuilt in read_privacy(path)}

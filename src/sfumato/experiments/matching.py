@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import SeededRandom
 from sfumato.core.types import Features
 from sfumato.datasets.hpatches import Sequence, transfer
 from sfumato.device.mechanisms.lifting import STRATEGIES, SubspaceLifting
 from sfumato.dictionary import Dictionary
-from sfumato.experiments.records import append_record, drop_torn_line, read_records
+from sfumato.experiments.records import append_record, begin_records, read_records
 from sfumato.features import extract
 from sfumato.matching.nearest import mutual_nearest, unit_length
 from sfumato.matching.subspace import Subspaces
@@ -219,15 +219,8 @@ def read_outcomes(path: str | Path) -> tuple[dict[str, Any], tuple[Outcome, ...]
 
 
 def _open(path: Path, head: dict[str, Any]) -> set[Any]:
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        append_record(path, head)
-        return set()
-    drop_torn_line(path)
-    known, outcomes = read_outcomes(path)
-    if known != head:
-        raise Mismatch(
-            f"{path} holds matches of other sequences, another database or another number of "
-            "keypoints; give another folder."
-        )
+    begin_records(
+        path, head, "matches of other sequences, another database or another number of keypoints"
+    )
+    _, outcomes = read_outcomes(path)
     return {(o.setting, o.seed, o.sequence, o.picture) for o in outcomes}

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sfumato.core.errors import DamagedFile, InvalidInput
+from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch
 
 
 def append_record(path: Path, record: dict[str, Any]) -> None:
@@ -21,6 +21,20 @@ def append_record(path: Path, record: dict[str, Any]) -> None:
         file.write(text + "\n")
         file.flush()
         os.fsync(file.fileno())
+
+
+def begin_records(path: Path, head: dict[str, Any], others: str) -> None:
+    """Begin a file with this first line, or go on with one that has it; refuse any other.
+
+    others  what the file holds if its first line differs: "outcomes of other pictures"
+    """
+    if path.exists():
+        drop_torn_line(path)
+    if not path.exists() or not path.stat().st_size:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        append_record(path, head)
+    elif next(read_records(path)) != json.loads(json.dumps(head)):
+        raise Mismatch(f"{path} holds {others}; give another folder.")
 
 
 def read_records(path: Path) -> Iterator[dict[str, Any]]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato.adversary.infer.holes import HolesAttack
 from sfumato.core.checks import check_count, check_epsilon
-from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import SeededRandom
 from sfumato.core.releases import KeypointRelease, Release, WordRelease
@@ -30,7 +30,7 @@ from sfumato.detectors.run import detect
 from sfumato.device.filters import Decoys, KeepStrongest, Suppress, Suppression
 from sfumato.device.mechanisms import Plain, SubsetMechanism
 from sfumato.dictionary import Dictionary
-from sfumato.experiments.records import append_record, drop_torn_line, read_records
+from sfumato.experiments.records import append_record, begin_records, read_records
 from sfumato.experiments.suppression_cost import changed_copy, count_inliers, moved_boxes
 from sfumato.features import extract, load_image
 
@@ -246,12 +246,6 @@ def read_outcomes(path: str | Path) -> tuple[dict[str, Any], tuple[Outcome, ...]
 
 
 def _open(path: Path, head: dict[str, Any]) -> set[Any]:
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        append_record(path, head)
-        return set()
-    drop_torn_line(path)
-    known, outcomes = read_outcomes(path)
-    if known != head:
-        raise Mismatch(f"{path} holds outcomes of other pictures or settings; give another folder.")
+    begin_records(path, head, "outcomes of other pictures or settings")
+    _, outcomes = read_outcomes(path)
     return {(o.picture, o.hide, o.has_decoys, o.seed) for o in outcomes}

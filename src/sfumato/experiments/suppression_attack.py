@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.adversary.infer.decoys import area_under_curve, learn_decoys
 from sfumato.adversary.invert.reconstruct import Inverter
-from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import SeededRandom
 from sfumato.core.storage import file_checksum
@@ -23,7 +23,7 @@ from sfumato.detectors.run import detect
 from sfumato.device.filters import Decoys
 from sfumato.device.mechanisms import SubsetMechanism
 from sfumato.dictionary import Dictionary
-from sfumato.experiments.records import append_record, drop_torn_line, read_records
+from sfumato.experiments.records import append_record, begin_records, read_records
 from sfumato.experiments.suppression import (
     HIDE,
     MIN_OVERLAP,
@@ -133,13 +133,7 @@ def read_again(path: Path) -> tuple[Again, ...]:
 
 
 def _open(path: Path, head: dict[str, Any]) -> set[Any]:
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        append_record(path, head)
-        return set()
-    drop_torn_line(path)
-    if next(read_records(path), None) != head:
-        raise Mismatch(f"{path} holds another network, pictures or settings; remove it first.")
+    begin_records(path, head, "people found with another network, pictures or settings")
     return {(item.picture, item.hide) for item in read_again(path)}
 
 

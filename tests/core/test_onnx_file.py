@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,15 @@ def test_a_network_is_described_and_run(tmp_path: Path) -> None:
     assert network.metadata == {"names": "x"}
     (made,) = network.run({"images": np.zeros((1, 3, 64, 64), np.float32)})
     assert np.array_equal(made, answer)
+
+
+def test_without_onnxruntime_the_error_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = brightness_model(tmp_path / "n.onnx")
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(Missing, match="needs onnxruntime, not installed here"):
+        OnnxFile(path)
 
 
 def test_lengths_that_are_open_are_none(tmp_path: Path) -> None:

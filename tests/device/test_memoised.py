@@ -47,8 +47,11 @@ def test_voting_over_twenty_fresh_releases_wins_and_over_memoised_ones_does_not(
     fresh = (voted_words(SUBSET, 20) == truth).mean()
     memoised = (voted_words(MemoisedSubset(SUBSET), 20) == truth).mean()
     assert fresh > 0.75  # 87 % expected here
-    assert once < SUBSET.keep_probability
-    assert memoised < SUBSET.keep_probability
+    # At most the true word is among those sent; five standard deviations for the draw.
+    keep = SUBSET.keep_probability
+    bound = keep + 5 * np.sqrt(keep * (1 - keep) / len(truth))
+    assert once < bound
+    assert memoised < bound
 
 
 def test_the_same_word_answers_alike_wherever_it_is_seen() -> None:

@@ -195,3 +195,13 @@ def test_words_count_every_block_once() -> None:
         HogWords(2).fit(PICTURES[:, :7])
     with pytest.raises(InvalidInput, match="num_words"):
         HogWords(100).fit(PICTURES[:2])
+
+
+def test_the_leading_filter_takes_the_bit_that_is_asked_for() -> None:
+    low, high = (
+        DCAConv((2, 3), filter_size=3, leading=end).fit(PICTURES, LABELS).filters_[1]
+        for end in ("low", "high")
+    )
+    np.testing.assert_array_equal(low[:, ::-1], high)
+    with pytest.raises(InvalidInput, match="leading must be"):
+        DCAConv(leading="middle").fit(PICTURES, LABELS)

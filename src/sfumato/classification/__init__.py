@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from sfumato.classification.hog import HogWords
     from sfumato.classification.knn import PerturbedKNN, neighbours_for
     from sfumato.classification.naive_bayes import DebiasedNaiveBayes
+    from sfumato.classification.orientation_bits import OrientationBits
     from sfumato.classification.orientations import OrientationCodes
     from sfumato.classification.pixels import PixelCodes
     from sfumato.core.codes import Codes
@@ -46,6 +47,7 @@ __all__ = [
     "DebiasedNaiveBayes",
     "Estimate",
     "HogWords",
+    "OrientationBits",
     "OrientationCodes",
     "PerturbedKNN",
     "PixelCodes",
@@ -71,6 +73,7 @@ _HOMES = {
     "sfumato.classification.hog": ("HogWords",),
     "sfumato.classification.knn": ("PerturbedKNN", "neighbours_for"),
     "sfumato.classification.naive_bayes": ("DebiasedNaiveBayes",),
+    "sfumato.classification.orientation_bits": ("OrientationBits",),
     "sfumato.classification.orientations": ("OrientationCodes",),
     "sfumato.classification.pixels": ("PixelCodes",),
     "sfumato.core.codes": ("Codes",),

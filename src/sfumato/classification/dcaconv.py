@@ -22,6 +22,7 @@ from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
 
 SCATTERS = ("paper", "position")
+LEADING = ("high", "low")
 #: A response smaller than this share of the brightest pixel is rounding, not a sign.
 _ZERO = 1e-5
 
@@ -41,10 +42,14 @@ class DCAConv(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                   almost no difference (`gaps_`); "position": by their mean patch at each one
     shared        second-stage filters are fitted on all maps together, as in the paper; False
                   fits them on each map alone
+    leading       the bit of the leading second-stage filter: "high" or "low". Eq. 52 gives it the
+                  lowest, but pooling and L2 distance then listen most to the filter that says
+                  least, and only "high" comes near the paper's own figures of neighbours
     image_shape   (h, w) of pictures that come as rows; one of them may be −1
 
-    Fitted: filters_ (first L1×k×k, second L1×L2×k×k), eigenvalues_ and gaps_ of both stages,
-    map_shape_, num_values_. An eigenvector's sign is arbitrary: the largest entry is positive.
+    Fitted: filters_ (first L1×k×k; second L1×L2×k×k, lowest bit first), eigenvalues_ and gaps_ of
+    both stages, map_shape_, num_values_. An eigenvector's sign is arbitrary: the largest entry
+    is positive.
     """
 
     name: ClassVar[str] = "dcaconv"
@@ -57,6 +62,7 @@ class DCAConv(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         filter_size: int = 7,
         pool_size: int = 2,
         shared: bool = True,
+        leading: str = "high",
         ridge: float = 1e-3,
         signal_ridge: float = 0.0,
         image_shape: tuple[int, int] | None = None,
@@ -66,6 +72,7 @@ class DCAConv(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.filter_size = filter_size
         self.pool_size = pool_size
         self.shared = shared
+        self.leading = leading
         self.ridge = ridge
         self.signal_ridge = signal_ridge
         self.image_shape = image_shape
@@ -99,6 +106,8 @@ class DCAConv(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         groups = [maps] if self.shared else [[part] for part in maps]
         seconds = [fit_filters(group, size, second_count, **options) for group in groups]
         kernels = np.stack([found.vectors.reshape(-1, size, size) for found in seconds])
+        if self.leading == "high":
+            kernels = kernels[:, ::-1]
         self.classes_ = classes
         self.filters_ = (
             first.vectors.reshape(-1, size, size),
@@ -164,6 +173,10 @@ class DCAConv(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if self.scatter not in SCATTERS:
             raise InvalidInput(
                 f"scatter must be one of {', '.join(SCATTERS)}, got {self.scatter!r}."
+            )
+        if self.leading not in LEADING:
+            raise InvalidInput(
+                f"leading must be one of {', '.join(LEADING)}, got {self.leading!r}."
             )
         check_count("filter_size", self.filter_size, low=3, high=31)
         if self.filter_size % 2 == 0:

@@ -29,6 +29,7 @@ ENCODERS = {
     "pixels": "sfumato.classification.pixels:PixelCodes",
     "hog-words": "sfumato.classification.hog:HogWords",
     "orientations": "sfumato.classification.orientations:OrientationCodes",
+    "orientation-bits": "sfumato.classification.orientation_bits:OrientationBits",
 }
 
 

@@ -13,14 +13,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sfumato.classification.pictures import check_pictures
+from sfumato.classification.gradients import Matrix, axis_slopes, first_cell, gradients
+from sfumato.classification.pictures import check_pictures, fixed_tags
 from sfumato.core.checks import as_number, check_count
 from sfumato.core.errors import InvalidInput
 
 _BLOCK = 4096  # pictures encoded at a time
-_BLUR = 1.0  # σ in pixels, before derivatives are taken
-
-Matrix = NDArray[np.float32]
 
 
 class OrientationCodes(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -69,7 +67,7 @@ class OrientationCodes(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         codes = np.empty((len(pictures), *self.map_shape_[1:]), dtype=np.uint8)
         for start in range(0, len(pictures), _BLOCK):
             part = slice(start, start + _BLOCK)
-            codes[part] = self._encode(pictures[part].astype(np.float32) / np.float32(255))
+            codes[part] = self._encode(pictures[part])
         return codes.reshape(len(pictures), -1)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
@@ -102,51 +100,35 @@ class OrientationCodes(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for name, high in (("cell", 100.0), ("blank", 1.0)):
             if not 0 < as_number(name, getattr(self, name)) <= high:
                 raise InvalidInput(f"{name} must be above 0 and at most {high:g}.")
-        self._axes = [_axis_filters(side, self.cell, self.stride, self.margin) for side in shape]
-        self.map_shape_ = (1, len(self._axes[0][2]), len(self._axes[1][2]))
+        self._slopes = (axis_slopes(shape[0]), axis_slopes(shape[1]))
+        self._windows = [_axis_window(side, self.cell, self.stride, self.margin) for side in shape]
+        self.map_shape_ = (1, len(self._windows[0]), len(self._windows[1]))
         self.num_values_ = self.num_orientations + 1
         return self
 
-    def _encode(self, pictures: Matrix) -> NDArray[np.uint8]:
-        (down_blur, down_slope, down_pool), (blur, slope, pool) = self._axes
-        across = down_blur @ (pictures @ slope.T)
-        down = down_slope @ (pictures @ blur.T)
-        angle = np.arctan2(down, across) * np.float32(self.num_orientations / np.pi)
-        strength = np.hypot(across, down)
+    def _encode(self, pictures: NDArray[Any]) -> NDArray[np.uint8]:
+        angle, strength = gradients(pictures, *self._slopes)
+        angle *= np.float32(self.num_orientations / np.pi)
+        down, across = self._windows
         shares = []
         for orientation in range(self.num_orientations):
             # Each gradient is shared between the two orientations next to it.
             apart = np.abs((angle - orientation) % self.num_orientations)
             apart = np.minimum(apart, self.num_orientations - apart)
             share = np.maximum(1 - apart, 0) * strength
-            shares.append(down_pool @ (share @ pool.T))
+            shares.append(down @ (share @ across.T))
         cells = np.stack(shares, axis=-1)
         found = cells.argmax(axis=-1) + 1
         return np.where(cells.max(axis=-1) < self.blank, 0, found).astype(np.uint8)
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        tags.transformer_tags.preserves_dtype = []  # codes are whole numbers
-        return tags
+        return fixed_tags(super().__sklearn_tags__())
 
 
-def _axis_filters(
-    side: int, cell: float, stride: int, margin: int
-) -> tuple[Matrix, Matrix, Matrix]:
-    """Blur, slope and window of one axis, as matrices; rows of the window are its cells.
-
-    As products with small matrices all pictures are filtered alike, none through another's
-    border.
-    """
+def _axis_window(side: int, cell: float, stride: int, margin: int) -> Matrix:
+    """What each cell sees along one axis; rows are cells."""
     from scipy.ndimage import gaussian_filter1d
 
-    every = np.eye(side)
-    blur = gaussian_filter1d(every, _BLUR, axis=0, mode="nearest")
-    slope = gaussian_filter1d(every, _BLUR, axis=0, order=1, mode="nearest")
-    window = gaussian_filter1d(every, cell, axis=0, mode="constant")
-    first = margin + (side - 2 * margin - 1) % stride // 2
-    return tuple(  # type: ignore[return-value]
-        np.ascontiguousarray(matrix, dtype=np.float32)
-        for matrix in (blur, slope, window[first : side - margin : stride])
-    )
+    window = gaussian_filter1d(np.eye(side), cell, axis=0, mode="constant")
+    rows = window[first_cell(side, stride, margin) : side - margin : stride]
+    return np.ascontiguousarray(rows, dtype=np.float32)

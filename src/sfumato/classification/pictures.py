@@ -69,3 +69,10 @@ def picture_tags(tags: Any) -> Any:
     tags.transformer_tags.preserves_dtype = []  # codes, whatever came
     tags.target_tags.required = True
     return tags
+
+
+def fixed_tags(tags: Any) -> Any:
+    """The same for an encoder that needs no labels."""
+    tags = picture_tags(tags)
+    tags.target_tags.required = False
+    return tags

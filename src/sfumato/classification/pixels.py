@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sfumato.classification.pictures import check_pictures, picture_tags
+from sfumato.classification.pictures import check_pictures, fixed_tags
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
 
@@ -77,6 +77,4 @@ class PixelCodes(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return made
 
     def __sklearn_tags__(self) -> Any:
-        tags = picture_tags(super().__sklearn_tags__())
-        tags.target_tags.required = False
-        return tags
+        return fixed_tags(super().__sklearn_tags__())

@@ -46,7 +46,7 @@ app = typer.Typer(
 )
 
 #: The encoder that is the same whatever pictures it is shown.
-FIXED = "orientations"
+FIXED = ("orientations", "orientation-bits")
 NOT_PROTECTED = ("the labels", "how many codes were sent and where they belong")
 
 
@@ -58,14 +58,16 @@ def fit_encoder(
         Path | None, typer.Option(help="Their labels (idx, .npy, .npz), for encoders that learn.")
     ] = None,
     kind: Annotated[
-        str, typer.Option(help=f"{', '.join(ENCODERS)}; {FIXED} learns nothing.")
+        str, typer.Option(help=f"{', '.join(ENCODERS)}; {' and '.join(FIXED)} learn nothing.")
     ] = "dcaconv",
     filters: Annotated[
         str, typer.Option(help="dcaconv: L1,L2; 5,4 gives codes of 16 values.")
     ] = "5,1",
     scatter: Annotated[str, typer.Option(help="dcaconv: position or paper.")] = "position",
-    orientations: Annotated[int, typer.Option(help="orientations: how many, d − 1.")] = 4,
-    stride: Annotated[int, typer.Option(help="orientations: pixels between cells.")] = 2,
+    orientations: Annotated[
+        int | None, typer.Option(help="orientations (4) and orientation-bits (16): how many.")
+    ] = None,
+    stride: Annotated[int, typer.Option(help="The same: pixels between cells.")] = 2,
     margin: Annotated[int, typer.Option(help="orientations: pixels without cells.")] = 0,
     as_json: JsonFlag = False,
 ) -> None:
@@ -79,7 +81,13 @@ def fit_encoder(
     if kind == "dcaconv":
         options = {"num_filters": whole_numbers("filters", filters), "scatter": scatter}
     elif kind == "orientations":
-        options = {"num_orientations": orientations, "stride": stride, "margin": margin}
+        options = {
+            "num_orientations": 4 if orientations is None else orientations,
+            "stride": stride,
+            "margin": margin,
+        }
+    elif kind == "orientation-bits":
+        options = {"num_directions": 16 if orientations is None else orientations, "stride": stride}
     empty = encoder_class(kind)(**options)
     if labels is None and kind == "dcaconv":
         raise InvalidInput("--labels FILE is needed: dcaconv learns from labelled pictures.")
@@ -96,7 +104,7 @@ def fit_encoder(
         "values_per_code": made.num_values_,
         "pictures": len(images),
         "not_protected": ["the size of the pictures"]
-        if kind == FIXED
+        if kind in FIXED
         else ["the pictures the encoder was fitted on"],
         "output": str(output),
     }

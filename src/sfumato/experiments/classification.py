@@ -19,6 +19,7 @@ from sfumato.experiments.classification_data import Problem
 from sfumato.experiments.classification_paper import EPSILONS
 from sfumato.experiments.classification_recipes import (
     ENCODERS,
+    LEARNERS,
     PAPER_ROWS,
     RECIPES,
     candidate_scores,
@@ -69,13 +70,13 @@ class Grid:
     epsilons: tuple[float | None, ...] = EPSILONS
     num_seeds: int = 3
     encoders: tuple[str, ...] = ()
-    learners: tuple[str, ...] = ("naive-bayes", "knn")
+    learners: tuple[str, ...] = LEARNERS
 
     def __post_init__(self) -> None:
         for name, values, known in (
             ("recipe", (self.recipe,), RECIPES),
             ("encoder", self.encoders, tuple(ENCODERS)),
-            ("learner", self.learners, ("naive-bayes", "knn")),
+            ("learner", self.learners, LEARNERS),
         ):
             for value in values:
                 if value not in known:
@@ -151,7 +152,7 @@ def _outcomes(problem: Problem, name: str, cells: list[tuple[Setting, int]]) -> 
 
 
 def _chosen_cells(problem: Problem, grid: Grid, path: Path, progress: Progress) -> list[Setting]:
-    """The encoder of each ε by held-out training pictures; choices are kept on disk."""
+    """Encoder and learner of each ε by held-out training pictures; choices are kept on disk."""
     choices = {
         record["epsilon"]: record for record in read_records(path) if record["kind"] == "choice"
     }
@@ -160,15 +161,21 @@ def _chosen_cells(problem: Problem, grid: Grid, path: Path, progress: Progress) 
         progress("choosing encoders on training pictures", 0, 1)
         scores = candidate_scores(problem.train, problem.train_labels, asked, seed=1_000_003)
         for epsilon in asked:
-            table = {name: row[epsilon] for name, row in scores.items()}
+            encoder, learner = max(scores[epsilon], key=scores[epsilon].__getitem__)
             choices[epsilon] = {
                 "kind": "choice",
                 "epsilon": epsilon,
-                "encoder": max(table, key=table.__getitem__),
-                "held_out_accuracy": table,
+                "encoder": encoder,
+                "learner": learner,
+                "held_out_accuracy": {
+                    f"{name}, {kind}": share for (name, kind), share in scores[epsilon].items()
+                },
             }
             append_record(path, choices[epsilon])
-    return [Setting("sfumato", choices[e]["encoder"], "knn", e) for e in grid.epsilons]
+    return [
+        Setting("sfumato", choices[epsilon]["encoder"], choices[epsilon]["learner"], epsilon)
+        for epsilon in grid.epsilons
+    ]
 
 
 def read_outcomes(path: str | Path) -> tuple[dict[str, Any], tuple[Outcome, ...]]:

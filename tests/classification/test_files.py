@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from sfumato.classification import Codes, DebiasedCentroid, DebiasedNaiveBayes
+from sfumato.classification import Codes, DebiasedCentroid, DebiasedNaiveBayes, PerturbedKNN
 from sfumato.classification.files import (
     encoder_class,
+    learnt_epsilons,
     load_encoder,
     load_model,
     save_encoder,
@@ -21,6 +22,8 @@ from sfumato.classification.files import (
 from sfumato.classification.orientations import OrientationCodes
 from sfumato.core.arrays import read_arrays, write_arrays
 from sfumato.core.errors import InvalidInput
+from sfumato.core.randomness import SeededRandom
+from sfumato.device.mechanisms.randomized_response import RandomizedResponse
 
 PICTURES, LABELS = load_digits(return_X_y=True)
 PICTURES = (PICTURES.reshape(-1, 8, 8) * 15).astype(np.uint8)
@@ -41,6 +44,38 @@ def test_a_classifier_comes_back_and_learns_on(tmp_path: Path, learner: Any) -> 
     assert (found.class_scores(CODES) == learner.class_scores(CODES)).all()
     more = found.partial_fit(CODES, LABELS).class_scores(CODES)
     assert (more == learner.partial_fit(CODES, LABELS).class_scores(CODES)).all()
+
+
+@pytest.mark.parametrize(("num_values", "num_sent"), [(2, None), (16, None), (5, 3)])
+def test_neighbours_come_back_and_learn_on(
+    tmp_path: Path, num_values: int, num_sent: int | None
+) -> None:
+    values = (PICTURES.reshape(-1, 64) // 16 % num_values).astype(np.uint8)
+    sent = RandomizedResponse(2.0, num_values, num_sent).perturb(
+        values[:300], rng=SeededRandom(0), map_shape=(1, 8, 8)
+    )
+    learner = PerturbedKNN(7, weights="log-odds").fit(sent, LABELS[:300])
+    save_model(tmp_path / "m.npz", learner, encoder="pixels", picture_epsilon=8.0)
+    found, encoder, _ = load_model(tmp_path / "m.npz")
+    assert isinstance(found, PerturbedKNN)
+    assert encoder == "pixels"
+    assert found.codes_ == learner.codes_
+    assert (found.predict_proba(values[300:400]) == learner.predict_proba(values[300:400])).all()
+    assert learnt_epsilons(found) == [2.0]
+    assert len(found.partial_fit(sent, LABELS[:300]).codes_) == 600
+    stored = read_arrays(tmp_path / "m.npz")
+    for name, value in (
+        ("labels", stored["labels"][:-1]),
+        ("labels", stored["labels"] + 10),
+        ("values", stored["values"].astype(np.int64)),
+        ("sizes", np.array([num_values, 65, 64])),
+        ("epsilon", np.array(np.nan)),
+        ("classes", np.zeros(10, dtype=np.int64)),
+    ):
+        write_arrays(tmp_path / "bad.npz", {**stored, name: value})
+        with pytest.raises(InvalidInput, match="train it anew"):
+            load_model(tmp_path / "bad.npz")
+        (tmp_path / "bad.npz").unlink()
 
 
 def test_an_encoder_comes_back(tmp_path: Path) -> None:

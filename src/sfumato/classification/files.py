@@ -1,4 +1,4 @@
-"""Encoders and learned counts as files: plain arrays, never pickled objects."""
+"""Encoders and classifiers as files: plain arrays, never pickled objects."""
 
 from __future__ import annotations
 
@@ -10,19 +10,27 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.classification.counts import MAX_EPSILONS, CodeCounts
+from sfumato.classification.model_arrays import (
+    count_arrays,
+    neighbour_arrays,
+    restore_counts,
+    restore_neighbours,
+)
 from sfumato.core.arrays import read_arrays, write_arrays
-from sfumato.core.checks import check_epsilon
 from sfumato.core.codes import MapShape
 from sfumato.core.errors import InvalidInput, SfumatoError
 
 if TYPE_CHECKING:
     from sfumato.classification.counting import CountingClassifier
+    from sfumato.classification.knn import PerturbedKNN
+
+    Learner = CountingClassifier | PerturbedKNN
 
 #: Where each kind is defined; scikit-learn is not loaded before one is needed.
 LEARNERS = {
     "naive-bayes": "sfumato.classification.naive_bayes:DebiasedNaiveBayes",
     "centroid": "sfumato.classification.centroid:DebiasedCentroid",
+    "knn": "sfumato.classification.knn:PerturbedKNN",
 }
 ENCODERS = {
     "dcaconv": "sfumato.classification.dcaconv:DCAConv",
@@ -58,7 +66,7 @@ def learner_class(name: str) -> Any:
     return _named("learner", LEARNERS, name)
 
 
-def learner_name(learner: CountingClassifier) -> str:
+def learner_name(learner: Learner) -> str:
     """The name a learner has in files and on the command line."""
     home = f"{type(learner).__module__}:{type(learner).__qualname__}"
     for name, place in LEARNERS.items():
@@ -86,55 +94,45 @@ def load_encoder(path: Path) -> Encoder:
     return made
 
 
-def save_model(
-    path: Path, learner: CountingClassifier, *, encoder: str, picture_epsilon: float
-) -> None:
-    """Store a learner's counts and settings; the counts let it learn on."""
-    tables = learner.counts_.tables
+def save_model(path: Path, learner: Learner, *, encoder: str, picture_epsilon: float) -> None:
+    """Store what a learner knows, and its settings: enough to predict, and to learn on."""
     classes = learner.classes_
     if classes.dtype.kind not in "iuU":
         raise InvalidInput(f"class labels must be whole numbers or text, got {classes.dtype}.")
+    name = learner_name(learner)
     write_arrays(
         path,
         {
             "kind": np.array("classifier"),
-            "learner": np.array(learner_name(learner)),
+            "learner": np.array(name),
             "settings": np.array(json.dumps(learner.get_params(), sort_keys=True)),
             "encoder": np.array(encoder),
             "picture_epsilon": np.array(picture_epsilon, dtype=np.float64),
             "classes": classes,
-            "map_shape": np.array(learner.map_shape_ or (), dtype=np.int64),
-            "epsilons": np.array(list(tables), dtype=np.float64),
-            "counts": np.stack(list(tables.values())),
+            **(neighbour_arrays(learner) if name == "knn" else count_arrays(learner)),
         },
     )
 
 
-def load_model(path: Path) -> tuple[CountingClassifier, str, float]:
+def load_model(path: Path) -> tuple[Learner, str, float]:
     """A learner ready to predict or to learn on, the encoder's name, and ε of the worst picture."""
     arrays = _arrays_of(path, "classifier")
     try:
-        learner = learner_class(_text(arrays, "learner", path))(
-            **_settings(_text(arrays, "settings", path))
-        )
-        counts = np.asarray(arrays["counts"])
-        epsilons = [check_epsilon(float(e), allow_infinite=True) for e in arrays["epsilons"]]
-        if counts.dtype != np.int64 or counts.ndim != 4 or counts.size == 0 or counts.min() < 0:
-            raise InvalidInput("its counts are no counts")
-        if not len(counts) == len(set(epsilons)) <= MAX_EPSILONS:
-            raise InvalidInput("its counts do not fit its ε")
-        classes = np.asarray(arrays["classes"])
-        if classes.shape != counts.shape[1:2] or len(np.unique(classes)) != len(classes):
-            raise InvalidInput("its classes do not fit its counts")
-        shape = tuple(int(length) for length in arrays["map_shape"])
-        made = CodeCounts(*counts.shape[1:])
-        made.tables = dict(zip(epsilons, counts.copy(), strict=True))
-        learner.restore(made, np.sort(classes), shape or None)
+        name = _text(arrays, "learner", path)
+        learner = learner_class(name)(**_settings(_text(arrays, "settings", path)))
+        restore = restore_neighbours if name == "knn" else restore_counts
+        restore(learner, arrays)
         return learner, _text(arrays, "encoder", path), float(arrays["picture_epsilon"])
     except (KeyError, TypeError, ValueError, OverflowError, SfumatoError) as error:
         raise InvalidInput(
             f"{path} is not a stored classifier: {str(error).rstrip('.')}; train it anew."
         ) from None
+
+
+def learnt_epsilons(learner: Learner) -> list[float]:
+    """Every ε per code a classifier learnt from."""
+    codes = getattr(learner, "codes_", None)
+    return sorted(learner.counts_.tables) if codes is None else [codes.epsilon]
 
 
 def _named(what: str, homes: dict[str, str], name: str) -> Any:

@@ -128,6 +128,11 @@ class PerturbedKNN(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return nearest(self._scorer(), queries.values, len(self.codes_), count)
 
+    def restore(self, codes: Codes, labels: NDArray[np.int64], classes: NDArray[Any]) -> Self:
+        """Take up pictures that were kept before; labels are places in the sorted classes."""
+        self._check_parameters()
+        return self._keep([codes], [classes[labels]], classes)
+
     def _scorer(self) -> Scorer:
         codes = self.codes_
         if codes.positions is not None:

@@ -108,7 +108,8 @@ class OrientationBits(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         angle, strength = gradients(pictures, *self._slopes)
         turn = np.floor(angle * np.float32(self.num_directions / (2 * np.pi)))
         direction = turn.astype(np.int64) % self.num_directions
-        planes = direction[:, None] == np.arange(self.num_directions)[:, None, None]
+        every = np.arange(self.num_directions)[:, None, None]
+        planes: NDArray[np.bool_] = direction[:, None] == every
         planes &= (strength >= self.contrast)[:, None]
         for axis in (2, 3):
             planes = self._any_within_reach(planes, axis)

@@ -42,6 +42,7 @@ ONLY_IN = {
     "ray": ("execution/",),
     "pycolmap": ("server/mapping/colmap.py",),
     "onnxruntime": ("core/onnx_file.py",),
+    "dlib": ("faces/dlib_network.py",),
     "fastapi": ("service/",),
 }
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     )
     from sfumato.device.ledger import Caps, Ledger
     from sfumato.device.mechanisms import (
+        BalancedLifting,
+        MemoisedLifting,
         MemoisedSubset,
         Naive,
         Plain,
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.plan import plan
     from sfumato.server.localize import localize
     from sfumato.server.mapping import Map, build_map
+    from sfumato.service.client import AsyncClient, Client
 
 __version__ = "0.1.0.dev0"
 
@@ -59,6 +62,8 @@ _HOMES = {
     ),
     "sfumato.device.ledger": ("Caps", "Ledger"),
     "sfumato.device.mechanisms": (
+        "BalancedLifting",
+        "MemoisedLifting",
         "MemoisedSubset",
         "Naive",
         "Plain",
@@ -74,12 +79,16 @@ _HOMES = {
     "sfumato.privacy.plan": ("plan",),
     "sfumato.server.localize": ("localize",),
     "sfumato.server.mapping": ("Map", "build_map"),
+    "sfumato.service.client": ("AsyncClient", "Client"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "AsyncClient",
+    "BalancedLifting",
     "Camera",
     "Caps",
+    "Client",
     "ConstantCount",
     "Decoys",
     "Dictionary",
@@ -90,6 +99,7 @@ __all__ = [
     "Ledger",
     "Localization",
     "Map",
+    "MemoisedLifting",
     "MemoisedSubset",
     "Naive",
     "Pipeline",

@@ -2,6 +2,7 @@
 
 nearest, database, clustering, vertex  subspaces → descriptors
 repeats                                several releases of one picture → descriptors
+history                                several releases of one person's face → embedding
 posterior                              words → likeliest word
 inliers                                a localized release → what the map knows of it
 """
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from sfumato.adversary.recover.base import Recovered
     from sfumato.adversary.recover.clustering import clustering_attack as clustering
     from sfumato.adversary.recover.database import database_attack as database
+    from sfumato.adversary.recover.history import history_attack as history
     from sfumato.adversary.recover.inliers import inliers_attack as inliers
     from sfumato.adversary.recover.nearest import nearest_attack as nearest
     from sfumato.adversary.recover.posterior import posterior_attack as posterior
@@ -25,6 +27,7 @@ __all__ = [
     "Recovered",
     "clustering",
     "database",
+    "history",
     "inliers",
     "nearest",
     "posterior",

@@ -15,9 +15,11 @@ from sfumato.cli import (
     experiment,
     extract,
     invert,
+    keys,
     localize,
     plan,
     protect,
+    serve,
 )
 from sfumato.cli import map as maps
 from sfumato.core.errors import SfumatoError
@@ -45,6 +47,8 @@ app.command("localize")(localize.run)
 app.command("attack")(attack.run)
 app.add_typer(invert.app, name="invert")
 app.add_typer(classify.app, name="classify")
+app.command("serve")(serve.run)
+app.add_typer(keys.app, name="keys")
 app.command("plan")(plan.run)
 app.command("audit")(audit.run)
 app.add_typer(experiment.app, name="experiment")

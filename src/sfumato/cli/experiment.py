@@ -11,6 +11,7 @@ import typer
 from sfumato.cli import (
     experiment_budget,
     experiment_classification,
+    experiment_faces,
     experiment_fewer,
     experiment_inversion,
     experiment_matching,
@@ -44,6 +45,7 @@ def root() -> None:
 
 app.command("budget")(experiment_budget.run)
 app.command("classification")(experiment_classification.run)
+app.command("faces")(experiment_faces.run)
 app.command("fewer")(experiment_fewer.run)
 app.command("inversion")(experiment_inversion.run)
 app.command("matching")(experiment_matching.run)

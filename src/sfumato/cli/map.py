@@ -1,4 +1,4 @@
-"""`sfumato map build`, `sfumato map import` and `sfumato map info`."""
+"""`sfumato map build`, `sfumato map import`, `sfumato map info` and `sfumato map push`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
+from sfumato.cli import map_push
 from sfumato.cli.output import JsonFlag, emit_facts, emit_json, progress_bar
 from sfumato.core.errors import InvalidInput
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from sfumato.server.mapping import Map
 
 app = typer.Typer(
-    help="Build maps from your own pictures, import COLMAP models, or say what a map holds.",
+    help="Build maps from your own pictures, import COLMAP models, send them to a server.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -134,6 +135,9 @@ def info(
     from sfumato.server.mapping import Map
 
     _show(Map.load(map_folder), map_folder, as_json=as_json)
+
+
+app.command("push")(map_push.run)
 
 
 def _build_from_releases(

@@ -122,12 +122,19 @@ def load_manifest(path: Path, *, kind: str) -> dict[str, Any]:
     return content
 
 
-def load_array(path: Path, name: str, manifest: Mapping[str, Any]) -> NDArray[Any]:
-    """Memory-map one array of a stored directory, after checking its bytes."""
-    file = check_file(path, f"{name}.npy", manifest)
+def load_array(
+    path: Path, name: str, manifest: Mapping[str, Any], *, verify: bool = True
+) -> NDArray[Any]:
+    """Memory-map one array of a stored directory, after checking its bytes.
+
+    `verify=False` is for whoever knows that another process has just checked them.
+    """
+    file = Path(path) / f"{name}.npy"
+    if verify:
+        check_file(path, file.name, manifest)
     try:
         array = np.load(file, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError):
+    except (ValueError, OSError, EOFError):
         raise DamagedFile(f"{file} is damaged and cannot be mapped; restore it.") from None
     return np.asarray(array)
 

@@ -117,7 +117,8 @@ def _choose_neighbours(
     held: NDArray[Any],
 ) -> Chosen:
     """K, and in our recipe what a match is worth, by one search for each kind of match."""
-    metric, counts, kinds = "l2", _NEIGHBOURS, ("none",)
+    metric, counts = "l2", _NEIGHBOURS
+    kinds: tuple[str, ...] = ("none",)
     if recipe == "sfumato":
         rule = neighbours_for(released.epsilon, released.num_values, len(rest))
         metric, counts, kinds = "hamming", (-(-rule // 4), -(-rule // 2), rule), WEIGHTS

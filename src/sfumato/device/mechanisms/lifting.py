@@ -145,12 +145,17 @@ class SubspaceLifting:
         count, ambient = units.shape
         directions = np.empty((count, self.dimension, ambient))
         if words is not None:
-            columns = draw_distinct(len(words), self.num_adversarial, count, source)
-            for i, column in enumerate(columns):
+            for i, column in enumerate(self._draw_rows(len(words), count, source)):
                 directions[:, i] = _unit_length(words[column]) - units
         drawn = _uniform(source, (count, self.num_random, ambient))
         directions[:, self.num_adversarial :] = drawn
         return directions
+
+    def _draw_rows(
+        self, num_words: int, count: int, source: RandomSource
+    ) -> list[NDArray[np.uint32]]:
+        """For each of `count` subspaces its different words, as columns of rows."""
+        return draw_distinct(num_words, self.num_adversarial, count, source)
 
     def _words_of_one_picture(self, source: RandomSource) -> NDArray[Any] | None:
         if self.database is None or not self.num_adversarial:

@@ -19,6 +19,7 @@ from sfumato.core.storage import load_array, load_manifest, save_arrays
 from sfumato.core.types import Camera, Pose, check_extractor_name
 from sfumato.dictionary import Dictionary
 from sfumato.matching.vocabulary import InvertedIndex
+from sfumato.server.mapping.derived import load_derived, save_derived
 from sfumato.server.mapping.word_cache import load_index, save_index, stored_indices
 
 KIND = "map"
@@ -33,6 +34,7 @@ _ARRAYS = {
     "descriptors": ((None, None), "fu"),
     "point_of_feature": ((None,), "i"),
 }
+ARRAY_NAMES = tuple(_ARRAYS)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -62,6 +64,8 @@ class Map:
     facts: Mapping[str, Any] = field(default_factory=dict)
     _indices: dict[str, InvertedIndex] = field(default_factory=dict)
     _stored: tuple[Path, str] | None = None  # folder and checksum, of a map that was loaded
+    _derived: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    _verify: bool = True
 
     def __post_init__(self) -> None:
         check_extractor_name(self.extractor)
@@ -122,6 +126,8 @@ class Map:
     @cached_property
     def _image_of_feature(self) -> NDArray[np.int32]:
         # 4 bytes per feature, a thirtieth of the map, against a search for every candidate.
+        if "image_of_feature" in self._derived:
+            return self._derived["image_of_feature"]
         return np.repeat(np.arange(self.num_images, dtype=np.int32), np.diff(self.feature_start))
 
     def observations(self) -> NDArray[np.int64]:
@@ -160,7 +166,7 @@ class Map:
     def _known_index(self, fingerprint: str) -> InvertedIndex | None:
         """An index that was made before, in this process or beside the stored map."""
         if fingerprint not in self._indices and self._stored is not None:
-            index = load_index(*self._stored, fingerprint)
+            index = load_index(*self._stored, fingerprint, verify=self._verify)
             if index is not None:
                 self._indices[fingerprint] = index
         return self._indices.get(fingerprint)
@@ -195,6 +201,8 @@ class Map:
     @cached_property
     def observations_per_image(self) -> NDArray[np.int64]:
         """How many points each image saw."""
+        if "observations_per_image" in self._derived:
+            return self._derived["observations_per_image"]
         seen = np.concatenate([[0], np.cumsum(np.asarray(self.point_of_feature) >= 0)])
         return np.asarray(np.diff(seen[self.feature_start]), dtype=np.int64)
 
@@ -209,8 +217,22 @@ class Map:
 
     @cached_property
     def _rows_of_points(self) -> InvertedIndex:
+        if "point_starts" in self._derived:
+            return InvertedIndex(self._derived["point_starts"], self._derived["point_rows"])
         rows = self.observations()
         return InvertedIndex.build(np.asarray(self.point_of_feature)[rows], rows, len(self.points))
+
+    def store_derived(self) -> None:
+        """Keep beside a stored map what every process would otherwise compute and hold alone."""
+        if self._stored is None:
+            raise InvalidInput("only a map that was loaded has a place to store arrays beside it.")
+        arrays: dict[str, NDArray[Any]] = {
+            "image_of_feature": self._image_of_feature,
+            "observations_per_image": self.observations_per_image,
+            "point_starts": self._rows_of_points.starts,
+            "point_rows": self._rows_of_points.rows,
+        }
+        save_derived(*self._stored, arrays)
 
     def save(self, path: str | os.PathLike[str], *, replace: bool = False) -> None:
         """Store the map as a directory of memory-mappable arrays, whole or not at all."""
@@ -233,8 +255,11 @@ class Map:
             save_index(folder, checksum, fingerprint, index)
 
     @staticmethod
-    def load(path: str | os.PathLike[str]) -> Map:
-        """Open a stored map; arrays are memory-mapped after their checksums were compared."""
+    def load(path: str | os.PathLike[str], *, verify: bool = True) -> Map:
+        """Open a stored map; arrays are memory-mapped after their checksums were compared.
+
+        `verify=False` is for further processes that open what another one has just verified.
+        """
         folder = Path(path)
         manifest = load_manifest(folder, kind=KIND)
         if manifest.get("format") != FORMAT:
@@ -242,7 +267,9 @@ class Map:
                 f"{folder} has map format {manifest.get('format')!r}, this sfumato reads {FORMAT}; "
                 "update the older side."
             )
-        arrays: dict[str, Any] = {name: load_array(folder, name, manifest) for name in _ARRAYS}
+        arrays: dict[str, Any] = {
+            name: load_array(folder, name, manifest, verify=verify) for name in _ARRAYS
+        }
         try:
             return Map(
                 **arrays,
@@ -251,6 +278,8 @@ class Map:
                 extractor=manifest["extractor"],
                 facts=manifest["facts"],
                 _stored=(folder, manifest["checksum"]),
+                _derived=load_derived(folder, manifest["checksum"], verify=verify),
+                _verify=verify,
             )
         except (InvalidInput, KeyError, TypeError, ValueError) as error:
             raise DamagedFile(f"{folder} is not a whole map: {error}") from None

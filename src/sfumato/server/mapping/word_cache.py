@@ -15,7 +15,9 @@ def _folder(map_folder: Path, fingerprint: str) -> Path:
     return map_folder / f"words-{fingerprint}"
 
 
-def load_index(map_folder: Path, map_checksum: str, fingerprint: str) -> InvertedIndex | None:
+def load_index(
+    map_folder: Path, map_checksum: str, fingerprint: str, *, verify: bool = True
+) -> InvertedIndex | None:
     """The stored index, or None: absent, damaged and foreign ones are made anew."""
     folder = _folder(map_folder, fingerprint)
     try:
@@ -23,7 +25,8 @@ def load_index(map_folder: Path, map_checksum: str, fingerprint: str) -> Inverte
         if manifest.get("map") != map_checksum:
             return None
         return InvertedIndex(
-            starts=load_array(folder, "starts", manifest), rows=load_array(folder, "rows", manifest)
+            starts=load_array(folder, "starts", manifest, verify=verify),
+            rows=load_array(folder, "rows", manifest, verify=verify),
         )
     except (SfumatoError, OSError):
         return None
@@ -31,11 +34,18 @@ def load_index(map_folder: Path, map_checksum: str, fingerprint: str) -> Inverte
 
 def save_index(map_folder: Path, map_checksum: str, fingerprint: str, index: InvertedIndex) -> None:
     """Store an index; a map that cannot be written to works on without."""
-    manifest = {"kind": KIND, "map": map_checksum, "dictionary": fingerprint}
     try:
-        save_arrays(_folder(map_folder, fingerprint), index.arrays(), manifest, replace=True)
+        write_index(map_folder, map_checksum, fingerprint, index)
     except OSError:
         return
+
+
+def write_index(
+    map_folder: Path, map_checksum: str, fingerprint: str, index: InvertedIndex
+) -> None:
+    """Store an index, or raise OSError."""
+    manifest = {"kind": KIND, "map": map_checksum, "dictionary": fingerprint}
+    save_arrays(_folder(map_folder, fingerprint), index.arrays(), manifest, replace=True)
 
 
 def stored_indices(map_folder: Path) -> list[str]:

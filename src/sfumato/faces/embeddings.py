@@ -1,0 +1,158 @@
+"""Identity embeddings: what a network makes of a face, one vector per picture.
+
+The mechanisms of `device/` take embeddings as they take descriptors: `as_features` makes each face
+one keypoint of a 1×1 picture, so that a release says nothing about where in which picture it was.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.checks import check_shape
+from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.types import Features, Frozen, check_extractor_name, frozen_array
+
+Doubles = NDArray[np.float64]
+
+MAX_DIMENSION = 4096
+
+
+class FaceEmbedder(Protocol):
+    """A picture of one face → its embedding; refused in one sentence where there is none."""
+
+    @property
+    def name(self) -> str: ...
+
+    def embed(self, picture: NDArray[np.uint8]) -> NDArray[np.float32]: ...
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Embeddings(Frozen):
+    """Faces by name.
+
+    vectors   (N, n) float32, none of them zero; of any length, as the network gives them
+    names     one for each row, all different
+    embedder  whose vectors these are; those of two networks have no distance
+    """
+
+    vectors: NDArray[np.float32]
+    names: tuple[str, ...]
+    embedder: str
+
+    def __post_init__(self) -> None:
+        self._set("embedder", check_extractor_name(self.embedder))
+        self._set("vectors", check_vectors(self.vectors))
+        self._set("names", tuple(str(name) for name in self.names))
+        if len(self.names) != len(self.vectors):
+            raise InvalidInput(
+                f"each embedding needs a name, got {len(self.vectors)} embeddings and "
+                f"{len(self.names)} names."
+            )
+        if len(set(self.names)) != len(self.names):
+            raise InvalidInput("the names of embeddings must differ from each other, two agree.")
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def __repr__(self) -> str:
+        return f"Embeddings({len(self)} faces, {self.vectors.shape[1]}-D {self.embedder})"
+
+
+def check_vectors(values: Any, dimension: int | None = None) -> NDArray[np.float32]:
+    """Return (N, n) embeddings, finite and none of length zero."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "fiu":
+        raise InvalidInput(f"embeddings must be numbers, got {array.dtype}.")
+    kept = frozen_array("embeddings", array, np.float32)
+    check_shape("embeddings", kept, (None, None))
+    if not 2 <= kept.shape[1] <= MAX_DIMENSION:
+        raise InvalidInput(
+            f"an embedding must have 2 to {MAX_DIMENSION} numbers, got {kept.shape[1]}."
+        )
+    if dimension is not None and kept.shape[1] != dimension:
+        raise Mismatch(
+            f"an embedding must have {dimension} numbers like those it is compared with, got "
+            f"{kept.shape[1]}; embed all faces with one network."
+        )
+    empty = int((~kept.any(axis=1)).sum())
+    if empty:
+        raise InvalidInput(
+            f"an embedding must not be zero, {empty} of {len(kept)} are and have no direction; "
+            "leave those faces out."
+        )
+    return kept
+
+
+def load_embeddings(path: str | Path, *, embedder: str = "given") -> Embeddings:
+    """Read .npz with the arrays `names` and `embeddings`, or .npy with rows named 0, 1, 2 …
+
+    Nothing in the file is executed: arrays of Python objects are refused.
+    """
+    file = Path(path)
+    try:
+        with file.open("rb") as handle:
+            loaded = np.load(handle, allow_pickle=False)
+            if isinstance(loaded, np.ndarray):
+                vectors, names = loaded, [str(row) for row in range(len(loaded))]
+            else:
+                vectors, names = loaded["embeddings"], [str(name) for name in loaded["names"]]
+    except FileNotFoundError:
+        raise InvalidInput(f"there is no file of embeddings at {file}.") from None
+    except KeyError:
+        raise InvalidInput(
+            f"{file} must hold the arrays 'names' and 'embeddings', it holds others."
+        ) from None
+    except (OSError, ValueError, TypeError, EOFError, zipfile.BadZipFile):
+        raise InvalidInput(
+            f"{file} is not a whole .npy or .npz file of numbers; write it with np.save or "
+            "np.savez."
+        ) from None
+    return Embeddings(vectors, tuple(names), embedder)
+
+
+def save_embeddings(embeddings: Embeddings, path: str | Path) -> None:
+    """Write what `load_embeddings` reads. Embeddings tell who someone is: keep the file private."""
+    with Path(path).open("wb") as file:
+        np.savez(file, names=np.array(embeddings.names), embeddings=embeddings.vectors)
+
+
+def unit(vectors: NDArray[Any]) -> Doubles:
+    """Rows brought to length one."""
+    values = np.asarray(vectors, dtype=np.float64)
+    return np.asarray(values / np.linalg.norm(values, axis=1, keepdims=True))
+
+
+def centre(vectors: NDArray[Any], public: NDArray[Any]) -> Doubles:
+    """Unit-length embeddings seen from the mean of public faces, brought to length one again.
+
+    Embeddings of a network share a direction that says "a face"; without it, distances say who.
+    The mean is public and fixed, so the map costs no privacy and keeps every guarantee.
+    """
+    if not len(public):
+        raise InvalidInput("a mean needs at least one public face, got none.")
+    values = unit(vectors) - unit(public).mean(axis=0)
+    lengths = np.linalg.norm(values, axis=1)
+    if (lengths < 1e-9).any():
+        raise InvalidInput("an embedding is the mean of the public faces and has no direction.")
+    return np.asarray(values / lengths[:, None])
+
+
+def as_features(vectors: NDArray[Any], embedder: str) -> Features:
+    """Embeddings as the mechanisms take them: each one keypoint of a picture of one pixel."""
+    kept = check_vectors(vectors)
+    count = len(kept)
+    return Features(
+        keypoints=np.zeros((count, 2), dtype=np.float32),
+        descriptors=kept,
+        scores=np.ones(count, dtype=np.float32),
+        scales=np.ones(count, dtype=np.float32),
+        angles=np.full(count, -1, dtype=np.float32),
+        image_size=(1, 1),
+        extractor=embedder,
+    )

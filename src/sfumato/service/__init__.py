@@ -1,0 +1,1 @@
+"""HTTP: a device asks, a server that never sees the picture answers."""

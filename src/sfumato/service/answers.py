@@ -1,0 +1,151 @@
+"""What the service answers, as pydantic models: the OpenAPI document is made of these."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
+
+from sfumato.core.types import Localization
+from sfumato.device.mechanisms.base import NOT_PROTECTED
+
+NOTICE = (
+    "Descriptors are protected by the device's own ε, per descriptor. Not protected: "
+    + ", ".join(NOT_PROTECTED)
+    + ". Plain and subspace releases carry no guarantee at all."
+)
+Fingerprint = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+Vector = Annotated[list[float], Field(min_length=3, max_length=3)]
+
+
+class ErrorAnswer(BaseModel):
+    """Every answer that is not the one asked for."""
+
+    error: str = Field(description="A short code for machines.")
+    detail: str = Field(description="One sentence for people.")
+
+
+class DictionaryInfo(BaseModel):
+    """Public words a map can be asked with."""
+
+    fingerprint: Fingerprint
+    num_words: int
+    name: str | None
+
+
+class MapInfo(BaseModel):
+    """What may be told about a map."""
+
+    id: str
+    name: str
+    created: str = Field(description="RFC 3339, UTC.")
+    extractor: str
+    num_images: int
+    num_points: int
+    num_observations: int
+    num_bytes: int
+    accepts: list[str]
+    dictionaries: list[DictionaryInfo]
+    notice: str = Field(description="What is not protected when this map is asked.")
+
+
+class MapList(BaseModel):
+    """All maps of the key's tenant."""
+
+    maps: list[MapInfo]
+
+
+class Transform(BaseModel):
+    """cam_from_world: a point x of the world has coordinates R·x + t in the camera."""
+
+    rotation: Annotated[list[Vector], Field(min_length=3, max_length=3)]
+    translation: Vector
+
+
+class Answer(BaseModel):
+    """A pose, or the reason why none is given."""
+
+    localized: bool
+    cam_from_world: Transform | None
+    center: Vector | None
+    num_inliers: int
+    num_matches: int
+    log10_chance: float = Field(
+        description="log10 of the number of poses as good as this one expected by chance."
+    )
+    reason: str | None
+
+
+class PlanAnswer(BaseModel):
+    """Settings that worked on the map's own images: a recommendation a client may refuse.
+
+    ε holds per descriptor; a picture of N keypoints spends N·ε.
+    """
+
+    epsilon: float = Field(description="ε per descriptor.")
+    epsilon_per_picture: float = Field(description="N·ε, mean over the images that were tried.")
+    num_words: int
+    subset_size: int
+    max_keypoints: int | None = Field(description="null: all of them.")
+    dictionary: Fingerprint = Field(description="The words to use, or the level of them.")
+    share_localized: float
+    share_interval_95: Annotated[list[float], Field(min_length=2, max_length=2)]
+    trials: int
+    max_distance: float = Field(description="A trial succeeded within this, in the map's unit.")
+    max_angle_deg: float
+    not_protected: list[str]
+
+
+class Health(BaseModel):
+    """Alive, or ready."""
+
+    status: str
+
+
+_MEANINGS = {
+    400: "the request is not valid",
+    401: "no valid key",
+    403: "not with this key, or a kind of release the owner does not accept",
+    404: "no such thing, or not yours",
+    405: "another method is needed",
+    408: "the body came too slowly",
+    409: "in conflict with what is there, or another dictionary or extractor",
+    413: "too large",
+    429: "too many requests of this key",
+    500: "the service failed",
+    503: "busy; try again",
+    507: "the store is full or read-only",
+}
+
+
+def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """The OpenAPI description of the errors a route may answer with."""
+    described: dict[int | str, dict[str, Any]] = {}
+    for status in statuses:
+        entry: dict[str, Any] = {"model": ErrorAnswer, "description": _MEANINGS[status]}
+        if status in (429, 503):
+            entry["headers"] = {
+                "Retry-After": {
+                    "description": "whole seconds",
+                    "required": True,
+                    "schema": {"type": "integer", "minimum": 1},
+                }
+            }
+        described[status] = entry
+    return described
+
+
+def answer_of(found: Localization) -> Answer:
+    """The same names as `sfumato localize --json`."""
+    pose = found.pose
+    return Answer(
+        localized=found.localized,
+        cam_from_world=None
+        if pose is None
+        else Transform(rotation=pose.rotation.tolist(), translation=pose.translation.tolist()),
+        center=None if pose is None else pose.center.tolist(),
+        num_inliers=found.num_inliers,
+        num_matches=found.num_matches,
+        log10_chance=round(max(found.log10_chance, -1e6), 2),
+        reason=found.reason,
+    )

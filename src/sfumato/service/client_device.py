@@ -1,0 +1,187 @@
+"""The device's half of a question: what it lets out, and the one drawing of a release."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from sfumato.core.checks import check_count, check_epsilon
+from sfumato.core.errors import InvalidInput, Mismatch, NotPrivate
+from sfumato.core.randomness import SecureRandom
+from sfumato.core.releases import KeypointRelease, Release, WordRelease
+from sfumato.core.types import Camera
+from sfumato.device.ledger import Ledger
+from sfumato.device.mechanisms import SubsetMechanism
+from sfumato.device.protect import Filter, PictureFilter, Pipeline, select, send
+from sfumato.dictionary import Dictionary
+from sfumato.service.client_answers import Advice
+from sfumato.service.client_pins import family_of, fingerprints_of
+
+Image = NDArray[Any] | str | os.PathLike[str]
+DEFAULT_SUBSET_SIZE = 2
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a client lets out, whatever a server recommends.
+
+    max_epsilon  the most ε per descriptor; with a limit nothing leaves without a guarantee.
+                 None: no limit
+    min_words    the smallest |K|
+    """
+
+    max_epsilon: float | None = None
+    min_words: int = 1024
+
+    def __post_init__(self) -> None:
+        if self.max_epsilon is not None:
+            check_epsilon(self.max_epsilon)
+        check_count("min_words", self.min_words, low=2)
+
+    def check(self, epsilon: float | None, num_words: int | None) -> None:
+        """Refuse a release with this ε per descriptor (None: it has no guarantee) and |K|."""
+        if self.max_epsilon is not None and (epsilon is None or epsilon > self.max_epsilon):
+            what = "no guarantee" if epsilon is None else f"ε = {epsilon:g} per descriptor"
+            raise NotPrivate(
+                f"this client lets out at most ε = {self.max_epsilon:g} per descriptor, the "
+                f"release has {what}; nothing was sent."
+            )
+        if num_words is not None and num_words < self.min_words:
+            raise NotPrivate(
+                f"this client uses dictionaries of at least {self.min_words:,} words, this one "
+                f"has {num_words:,}; nothing was sent."
+            )
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How pictures are protected; what is None was left open and may follow a plan."""
+
+    epsilon: float
+    subset_size: int | None = None
+    num_words: int | None = None
+    max_keypoints: int | None = None
+    filters: tuple[Filter | PictureFilter, ...] = ()
+
+    def pipeline(self, dictionary: Dictionary) -> Pipeline:
+        words = dictionary if self.num_words is None else dictionary.at(self.num_words)
+        size = DEFAULT_SUBSET_SIZE if self.subset_size is None else self.subset_size
+        return Pipeline(
+            SubsetMechanism(self.epsilon, size, words),
+            extractor=words.extractor,
+            filters=self.filters,
+            max_keypoints=self.max_keypoints,
+        )
+
+
+def follow(
+    recipe: Recipe, advice: Advice, limits: Limits, dictionary: Dictionary
+) -> tuple[Recipe, list[str]]:
+    """The recipe with a server's advice taken, and what changed, in words.
+
+    Advice beyond a limit is refused as a whole. What the client chose itself stays.
+    """
+    if advice.epsilon > recipe.epsilon:
+        raise NotPrivate(
+            f"the server recommends ε = {advice.epsilon:g} per descriptor, this client was given "
+            f"{recipe.epsilon:g}; its plan is not taken."
+        )
+    limits.check(advice.epsilon, advice.num_words)
+    if advice.dictionary not in family_of(dictionary):
+        raise Mismatch(
+            f"the server's plan is for the words {advice.dictionary[:16]}…, this client's are "
+            f"{dictionary.fingerprint[:16]}…; it is not taken."
+        )
+    said: list[str] = []
+    taken = recipe
+    if advice.epsilon < recipe.epsilon:
+        taken = replace(taken, epsilon=advice.epsilon)
+        said.append(f"ε = {advice.epsilon:g} per descriptor instead of {recipe.epsilon:g}")
+    if recipe.num_words is None and advice.num_words != dictionary.num_words:
+        dictionary.at(advice.num_words)  # says which levels there are, if not this one
+        taken = replace(taken, num_words=advice.num_words)
+        said.append(f"{advice.num_words:,} words instead of {dictionary.num_words:,}")
+    if recipe.subset_size is None and advice.subset_size != DEFAULT_SUBSET_SIZE:
+        taken = replace(taken, subset_size=advice.subset_size)
+        said.append(f"ω = {advice.subset_size} words per keypoint instead of {DEFAULT_SUBSET_SIZE}")
+    most = recipe.max_keypoints
+    if advice.max_keypoints is not None and (most is None or advice.max_keypoints < most):
+        taken = replace(taken, max_keypoints=advice.max_keypoints)
+        said.append(f"the {advice.max_keypoints:,} strongest keypoints")
+    return taken, said
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A release that was drawn and charged. Send it as often as needed; it costs nothing more.
+
+    path  the file that keeps it until it is answered; None where it is in memory only
+    """
+
+    release: KeypointRelease
+    data: bytes
+    path: Path | None = None
+
+
+def draw(
+    image: Image,
+    camera: Camera,
+    pipeline: Pipeline,
+    *,
+    limits: Limits,
+    ledger: Ledger | None,
+    keep: Callable[[bytes], Path | None],
+) -> Prepared | None:
+    """Extract, check, charge, draw once, keep. None where a picture has nothing to send."""
+    rng = SecureRandom()
+    features = select(image, pipeline, rng=rng)
+    if not len(features):
+        return None
+    # All that could be refused later is refused here, before it costs anything.
+    if (camera.width, camera.height) != features.image_size:
+        raise InvalidInput(
+            f"the camera is {camera.width}×{camera.height} but the picture is "
+            f"{features.image_size[0]}×{features.image_size[1]}; scale the intrinsics with it."
+        )
+    event = pipeline.mechanism.event(features)
+    dictionary = getattr(pipeline.mechanism, "dictionary", None)
+    limits.check(event.epsilon, None if dictionary is None else dictionary.num_words)
+    release = send(features, pipeline.mechanism, rng=rng, ledger=ledger, camera=camera)
+    leaving = check_leaving(release, limits, dictionary)
+    data = leaving.to_bytes()
+    return Prepared(leaving, data, keep(data))
+
+
+def check_leaving(
+    release: Release, limits: Limits, dictionary: Dictionary | None
+) -> KeypointRelease:
+    """The last look at a release before it leaves, wherever it came from."""
+    if release.reproducible:
+        raise NotPrivate(
+            "this release was made with a known seed, which undoes its noise; it is not sent. "
+            "Make one without a seed."
+        )
+    if not isinstance(release, KeypointRelease):
+        raise InvalidInput(f"a release of {release.kind} cannot be localized; it was not sent.")
+    if release.camera is None:
+        raise InvalidInput(
+            "a pose needs the camera's intrinsics and the release carries none; protect with a "
+            "camera. Nothing was sent."
+        )
+    if not len(release):
+        raise InvalidInput("the release has no keypoints; there is nothing to ask with it.")
+    if not isinstance(release, WordRelease):
+        limits.check(getattr(release, "epsilon", None), None)
+        return release
+    limits.check(release.epsilon, release.num_words)
+    if dictionary is not None and release.dictionary not in fingerprints_of(dictionary):
+        raise Mismatch(
+            f"the release has words of {release.dictionary[:16]}…, this client pinned "
+            f"{dictionary.fingerprint[:16]}…; it was not sent."
+        )
+    return release

@@ -1,0 +1,180 @@
+"""What a client asks a server before it asks about a picture: maps, plans, public words."""
+
+from __future__ import annotations
+
+import logging
+import math
+import re
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.device.mechanisms import MemoisedSubset, Plain, SubsetMechanism, SubspaceLifting
+from sfumato.device.protect import Pipeline
+from sfumato.dictionary import Dictionary
+from sfumato.service.client_answers import Advice, MapInfo, read_advice, read_map, read_maps
+from sfumato.service.client_device import Limits, Recipe, follow
+from sfumato.service.client_errors import Refused, printable
+from sfumato.service.client_flow import Patience, ask
+from sfumato.service.client_pins import REFUSAL, cached_words, family_of, keep_words
+from sfumato.service.client_steps import Flow, work
+
+_ID = re.compile(r"[A-Za-z0-9_-]{22}")
+_LIST_BYTES = 1 << 24
+_KINDS = (
+    (SubsetMechanism, "words"),
+    (MemoisedSubset, "words"),
+    (Plain, "plain"),
+    (SubspaceLifting, "subspaces"),
+)
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class Lookups:
+    """A client's settings, and what it has learned: its words and where maps are.
+
+    words  a dictionary, a fingerprint that is pinned, or None for a client that draws nothing
+    """
+
+    address: httpx.URL
+    key: str = field(repr=False)
+    patience: Patience
+    limits: Limits
+    recipe: Recipe | Pipeline | None
+    words: Dictionary | str | None
+    cache: Path | None
+    default_map: str | None
+    max_dictionary_bytes: int
+    known_maps: dict[str, MapInfo] = field(default_factory=dict)
+
+    def request(
+        self, method: str, path: str, *, headers: dict[str, str] | None = None, **rest: Any
+    ) -> httpx.Request:
+        own = {
+            "Host": self.address.netloc.decode("ascii"),
+            "Authorization": f"Bearer {self.key}",
+            "Accept-Encoding": "identity",
+            "User-Agent": "sfumato",
+        }
+        return httpx.Request(
+            method,
+            self.address.join(path),
+            headers=own | (headers or {}),
+            extensions={"timeout": httpx.Timeout(self.patience.timeout).as_dict()},
+            **rest,
+        )
+
+    def maps(self) -> Flow[tuple[MapInfo, ...]]:
+        reply = yield from ask(self.request("GET", "v1/maps"), self.patience, max_bytes=_LIST_BYTES)
+        return read_maps(reply.body)
+
+    def find_map(self, wanted: str | None) -> Flow[MapInfo]:
+        """A map by its id or its name; asked once, then remembered."""
+        name = self.default_map if wanted is None else wanted
+        if not name:
+            raise InvalidInput("say which map to ask: map= its name or id on the server.")
+        if name in self.known_maps:
+            return self.known_maps[name]
+        found: MapInfo | None = None
+        if _ID.fullmatch(name):
+            try:
+                reply = yield from ask(self.request("GET", f"v1/maps/{name}"), self.patience)
+                found = read_map(reply.body)
+            except Refused as refusal:
+                if refusal.status != 404:
+                    raise
+        if found is None:
+            every = yield from self.maps()
+            found = next((one for one in every if name in (one.id, one.name)), None)
+        if found is None:
+            raise Refused(f"the server has no map {name!r} for this key.", status=404)
+        self.known_maps[name] = found
+        return found
+
+    def plan(self, map: str | None, epsilon: float | None) -> Flow[Advice]:
+        place = yield from self.find_map(map)
+        params = {} if epsilon is None else {"epsilon": repr(float(epsilon))}
+        request = self.request("GET", f"v1/maps/{place.id}/plan", params=params)
+        # A server may have to try settings first: it is asked again until the deadline.
+        patience = replace(self.patience, tries=100)
+        reply = yield from ask(request, patience, max_bytes=1 << 20)
+        return read_advice(reply.body)
+
+    def follow_plan(self, map: str | None, say: Callable[[str], None] | None) -> Flow[Advice]:
+        """Take a server's advice where the limits allow, and say what changed."""
+        if not isinstance(self.recipe, Recipe):
+            raise InvalidInput("only a client that was given epsilon can follow a plan.")
+        own = self.recipe
+        dictionary = yield from self.dictionary()
+        finite = own.epsilon if math.isfinite(own.epsilon) else None
+        advice = yield from self.plan(map, finite)
+        self.recipe, changes = follow(own, advice, self.limits, dictionary)
+        (say or _log.warning)(
+            "taken from the server's plan: " + ("; ".join(changes) or "nothing, it agrees")
+        )
+        return advice
+
+    def dictionary(self) -> Flow[Dictionary]:
+        """The words of this client: at hand, cached, or fetched once and checked."""
+        if isinstance(self.words, Dictionary):
+            return self.words
+        pin, cache = self.words, self.cache
+        if pin is None:
+            raise InvalidInput(REFUSAL)
+        if cache is None:
+            raise InvalidInput("a dictionary that is to be fetched needs cache= a folder for it.")
+        found = yield from work(lambda: cached_words(cache, pin))
+        if found is None:
+            with tempfile.TemporaryFile() as archive:
+                yield from ask(
+                    self.request("GET", f"v1/dictionaries/{pin}"),
+                    self.patience,
+                    max_bytes=self.max_dictionary_bytes,
+                    sink=archive,
+                )
+                found = yield from work(lambda: keep_words(archive, pin, cache))
+        self.words = found
+        return found
+
+    def pipeline(self) -> Flow[Pipeline]:
+        if isinstance(self.recipe, Pipeline):
+            return self.recipe
+        if self.recipe is None:
+            raise InvalidInput(
+                "this client was given neither epsilon nor a pipeline: it can send releases that "
+                "were made before, and draws none."
+            )
+        recipe = self.recipe
+        dictionary = yield from self.dictionary()
+        return recipe.pipeline(dictionary)
+
+
+def check_map(place: MapInfo, pipeline: Pipeline) -> None:
+    """Refuse before charging what the server would refuse after it."""
+    if pipeline.extractor != place.extractor:
+        raise Mismatch(
+            f"the map holds {printable(place.extractor, 40)!r} features, this client extracts "
+            f"{pipeline.extractor!r}; nothing was charged or sent."
+        )
+    kind = next((kind for made, kind in _KINDS if isinstance(pipeline.mechanism, made)), None)
+    if kind is not None and kind not in place.accepts:
+        raise Mismatch(
+            f"the map is asked with releases of {', '.join(map(printable, place.accepts))}, this "
+            f"client makes {kind}; nothing was charged or sent."
+        )
+    words = getattr(pipeline.mechanism, "dictionary", None)
+    if not isinstance(words, Dictionary):
+        return
+    offered = {one.fingerprint for one in place.dictionaries}
+    if not offered & family_of(words):
+        raise Mismatch(
+            f"this client's words are {words.fingerprint[:16]}…, the map can be asked with "
+            f"{', '.join(sorted(name[:16] + '…' for name in offered)) or 'none'}; nothing was "
+            "charged or sent."
+        )

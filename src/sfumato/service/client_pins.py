@@ -1,0 +1,161 @@
+"""Which public words a client trusts: its own, or those whose fingerprint it was told.
+
+A fingerprint names the words and nothing else. So words fetched from a server are taken
+only if they have the fingerprint that was pinned, and the rest of what comes along is not
+used: the search index is made anew here, because a file of it would be run, not read.
+Whatever the words, a release keeps its ε: any fixed map from descriptors to words does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tarfile
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.errors import InvalidInput, Mismatch, SfumatoError
+from sfumato.core.releases import check_fingerprint
+from sfumato.dictionary import Dictionary
+from sfumato.service.client_errors import BadAnswer
+
+_WANTED = re.compile(r"manifest\.json|words\.npy|level-[1-9][0-9]{0,7}\.npy")
+_MANIFEST_LIMIT = 1 << 20
+_PIN = re.compile(r"[0-9a-f]{64}")
+REFUSAL = (
+    "a client needs to know its words: give dictionary= a folder, a bundled name, or the "
+    "fingerprint you trust; a server's own word for it is not taken unseen."
+)
+
+
+def own_words(given: Dictionary | str | os.PathLike[str] | None) -> Dictionary | str | None:
+    """A dictionary that is here, or the fingerprint of one that is to be fetched."""
+    if given is None or isinstance(given, Dictionary):
+        return given
+    text = os.fspath(given)
+    if _PIN.fullmatch(text) and not Path(text).exists():
+        return text
+    return Dictionary.load(text)
+
+
+def fingerprints_of(dictionary: Dictionary) -> frozenset[str]:
+    """All fingerprints a release of this dictionary may carry: its own and its levels'."""
+    return frozenset(
+        dictionary.fingerprint_at(size) for size in (*dictionary.levels, dictionary.num_words)
+    )
+
+
+def family_of(dictionary: Dictionary) -> frozenset[str]:
+    """The same and, for a level, the fingerprint of the whole it belongs to."""
+    whole = dictionary.manifest.get("level_of")
+    return fingerprints_of(dictionary) | ({whole} if isinstance(whole, str) else frozenset())
+
+
+def cached_words(cache: Path, pin: str) -> Dictionary | None:
+    """Words that were fetched before, checked again; None where they were not."""
+    folder = cache / check_fingerprint(pin)
+    if not folder.exists():
+        return None
+    try:
+        return _as_pinned(Dictionary.load(folder), pin)
+    except (SfumatoError, OSError) as error:
+        raise Mismatch(
+            f"the cached words in {folder} are not what was pinned ({error}); remove that folder "
+            "and they are fetched again."
+        ) from None
+
+
+def keep_words(archive: BinaryIO, pin: str, cache: Path) -> Dictionary:
+    """Check a fetched archive and keep its words in the cache, whole or not at all."""
+    archive.seek(0)
+    with tempfile.TemporaryDirectory(prefix="sfumato-words-") as scratch:
+        folder = Path(scratch)
+        _unpack(archive, folder)
+        fetched = _rebuild(folder)
+        found = _as_pinned(fetched, pin)
+        try:
+            fetched.save(cache / pin)
+        except (InvalidInput, OSError) as error:
+            if not (cache / pin).exists():  # another program was not first: it is the disk
+                raise InvalidInput(f"the words cannot be kept in {cache}: {error}") from None
+    return found
+
+
+def _as_pinned(dictionary: Dictionary, pin: str) -> Dictionary:
+    if dictionary.fingerprint == pin:
+        return dictionary
+    for size in dictionary.levels:
+        if dictionary.fingerprint_at(size) == pin:
+            return dictionary.at(size)
+    raise Mismatch(
+        f"the words have the fingerprint {dictionary.fingerprint[:16]}…, {pin[:16]}… is pinned; "
+        "they are not used and nothing was sent."
+    )
+
+
+def _unpack(archive: BinaryIO, folder: Path) -> None:
+    """The few files of a dictionary that are used; links, sparse files and paths are refused."""
+    length = archive.seek(0, os.SEEK_END)
+    archive.seek(0)
+    try:
+        with tarfile.open(fileobj=archive, mode="r:") as tar:
+            for member in tar:
+                name = member.name.removeprefix("./")
+                if not _WANTED.fullmatch(name):
+                    continue
+                plain = member.type in (tarfile.REGTYPE, tarfile.AREGTYPE)
+                if not plain or member.issparse() or member.size > length:
+                    raise BadAnswer(f"the server's dictionary has a {name} that is no plain file.")
+                content = tar.extractfile(member)
+                if content is None:
+                    raise BadAnswer(f"the server's dictionary has an unreadable {name}.")
+                with content, (folder / name).open("wb") as file:
+                    shutil.copyfileobj(content, file)
+    except (tarfile.TarError, OSError, EOFError, ValueError) as error:
+        raise BadAnswer(f"the server's dictionary is no whole archive ({error}).") from None
+
+
+def _rebuild(folder: Path) -> Dictionary:
+    """A dictionary from words and levels alone, with an index of our own."""
+    try:
+        file = folder / "manifest.json"
+        if file.stat().st_size > _MANIFEST_LIMIT:
+            raise ValueError("its manifest is too long")
+        manifest = json.loads(file.read_bytes())
+        extractor, metric = manifest["extractor"], manifest["metric"]
+        words = _array(folder / "words.npy", "fu")
+        levels = {
+            int(path.stem.removeprefix("level-")): np.asarray(_array(path, "u"), dtype=np.uint32)
+            for path in sorted(folder.glob("level-*.npy"))
+        }
+        made = Dictionary.from_words(
+            words,
+            extractor=extractor,
+            metric=metric,
+            index="auto",
+            provenance="fetched from a server by its fingerprint",
+        )
+        _check_levels(levels, made.num_words)
+    except (InvalidInput, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise BadAnswer(f"the server's dictionary cannot be one ({error}).") from None
+    return replace(made, levels=levels)
+
+
+def _array(path: Path, kinds: str) -> NDArray[Any]:
+    array = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    if array.dtype.kind not in kinds:
+        raise ValueError(f"{path.name} holds {array.dtype}")
+    return array
+
+
+def _check_levels(levels: dict[int, NDArray[Any]], num_words: int) -> None:
+    from sfumato.dictionary.nested import check_levels
+
+    check_levels(levels, num_words)

@@ -1,0 +1,196 @@
+"""Asking about pictures, as flows; `client.py` only says how their steps are done."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sfumato.core.errors import InvalidInput, SfumatoError
+from sfumato.core.releases import KeypointRelease, Release
+from sfumato.core.storage import write_file
+from sfumato.core.types import Camera, Localization
+from sfumato.device.ledger import Ledger
+from sfumato.dictionary import Dictionary
+from sfumato.service.client_answers import MapInfo, read_answer, read_map
+from sfumato.service.client_device import Image, Prepared, check_leaving, draw
+from sfumato.service.client_errors import Refused, ServerError, Unreachable
+from sfumato.service.client_flow import ask
+from sfumato.service.client_lookup import Lookups, check_map
+from sfumato.service.client_steps import Flow, work
+from sfumato.service.client_upload import TarStream
+from sfumato.service.outbox import Outbox
+
+PathLike = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one waiting release: an answer, or an error and it still waits."""
+
+    path: Path
+    localization: Localization | None
+    error: SfumatoError | None
+
+
+@dataclass(kw_only=True)
+class Questions(Lookups):
+    """All that a client asks; see `Lookups` for the settings."""
+
+    ledger: Ledger | None
+    outbox: Outbox | None
+
+    def prepare(self, image: Image, camera: Camera, save: Path | None) -> Flow[Prepared | None]:
+        """Charge and draw one release, and keep it; needs no network unless words are missing."""
+        pipeline = yield from self.pipeline()
+        outbox = self.outbox
+
+        def keep(data: bytes) -> Path | None:
+            if save is not None:
+                write_file(save, data)
+                return save
+            return None if outbox is None else outbox.put(data)
+
+        def drawn() -> Prepared | None:
+            if save is not None:
+                _check_new(save)
+            elif outbox is not None:
+                outbox.check()
+            return draw(image, camera, pipeline, limits=self.limits, ledger=self.ledger, keep=keep)
+
+        prepared = yield from work(drawn)
+        return prepared
+
+    def localize(
+        self,
+        image: Image,
+        camera: Camera,
+        map: str | None,
+        save: Path | None,
+        tell: Callable[[Prepared], None] | None,
+    ) -> Flow[Localization]:
+        """Look at the map, protect, charge, send. A release is kept first where there is room."""
+        offline: Unreachable | None = None
+        try:
+            place = yield from self.find_map(map)
+            pipeline = yield from self.pipeline()
+            check_map(place, pipeline)
+        except Unreachable as problem:
+            if save is None and self.outbox is None:
+                raise
+            offline = problem
+        prepared = yield from self.prepare(image, camera, save)
+        if prepared is None:
+            nothing = "the picture has no keypoints; nothing was charged or sent"
+            return Localization(None, 0, 0, 0.0, nothing)
+        if tell is not None:
+            tell(prepared)
+        if offline is not None:
+            raise _kept(offline, prepared)
+        found = yield from self.send(prepared, map)
+        return found
+
+    def send(self, given: Prepared | Release | PathLike, map: str | None) -> Flow[Localization]:
+        """Send a release as it is. It was charged when it was drawn; nothing is drawn here."""
+        prepared = yield from work(lambda: _as_prepared(given))
+        dictionary = self.words if isinstance(self.words, Dictionary) else None
+        check_leaving(prepared.release, self.limits, dictionary)
+        try:
+            place = yield from self.find_map(map)
+            reply = yield from ask(
+                self.request(
+                    "POST",
+                    f"v1/maps/{place.id}/localize",
+                    content=prepared.data,
+                    headers={"Content-Type": "application/octet-stream"},
+                ),
+                self.patience,
+            )
+            found = read_answer(reply.body, prepared.release)
+        except ServerError as problem:
+            if isinstance(problem, Refused) and problem.status == 404:
+                self.known_maps.clear()
+            raise _kept(problem, prepared) from None
+        path, outbox = prepared.path, self.outbox
+        if path is not None and outbox is not None and outbox.holds(path):
+            yield from work(lambda: outbox.remove(path))
+        return found
+
+    def flush(self, map: str | None) -> Flow[list[Outcome]]:
+        """Send what waits, oldest first. What is answered is removed, what is refused stays."""
+        outbox = self.outbox
+        if outbox is None:
+            raise InvalidInput("this client has no outbox; give outbox= a folder.")
+        outcomes: list[Outcome] = []
+        for path in (yield from work(outbox.waiting)):
+            try:
+                found = yield from self.send(path, map)
+                outcomes.append(Outcome(path, found, None))
+            except SfumatoError as problem:
+                outcomes.append(Outcome(path, None, problem))
+                if isinstance(problem, ServerError) and not _concerns_one(problem):
+                    break
+        return outcomes
+
+    def push(self, folder: Path, name: str, accept: tuple[str, ...]) -> Flow[MapInfo]:
+        """Upload a map; the server checks it against its digest before it shows it."""
+        body = yield from work(lambda: TarStream.of_map(folder))
+        digest = yield from work(body.digest)
+        params = {"name": name} | ({"accept": ",".join(accept)} if accept else {})
+        request = self.request(
+            "POST",
+            "v1/maps",
+            params=params,
+            stream=body,
+            headers={
+                "Content-Type": "application/x-tar",
+                "Content-Length": str(body.length),
+                "Content-Digest": digest,
+            },
+        )
+        reply = yield from ask(request, self.patience, repeatable=False)
+        return read_map(reply.body)
+
+
+def _as_prepared(given: Prepared | Release | PathLike) -> Prepared:
+    if isinstance(given, Prepared):
+        return given
+    path: Path | None = None
+    if isinstance(given, Release):
+        release, data = given, given.to_bytes()
+    else:
+        path = Path(given)
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise InvalidInput(f"{path} cannot be read: {error.strerror}.") from None
+        release = Release.from_bytes(data)
+    if not isinstance(release, KeypointRelease):
+        raise InvalidInput(f"a release of {release.kind} cannot be localized; it was not sent.")
+    return Prepared(release, data, path)
+
+
+def _check_new(path: Path) -> None:
+    if path.exists():
+        raise InvalidInput(
+            f"{path} exists already; send it as it is, which costs nothing more, or remove it to "
+            "draw (and pay) anew."
+        )
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK | os.X_OK):
+        raise InvalidInput(f"the folder {path.parent} cannot be written; nothing was charged.")
+
+
+def _kept(problem: ServerError, prepared: Prepared) -> ServerError:
+    problem.prepared = prepared
+    if prepared.path is not None and isinstance(problem, Unreachable):
+        sentence = (
+            f"{problem} The release is kept in {prepared.path}; sending it costs nothing more."
+        )
+        problem.args = (sentence,)
+    return problem
+
+
+def _concerns_one(problem: ServerError) -> bool:
+    """Whether the next release may fare better with the same server, key and map."""
+    return isinstance(problem, Refused) and problem.status in (400, 403, 409, 413, 422)

@@ -1,0 +1,30 @@
+"""What a release says about its own cost: the same facts whether it is fresh or was saved."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from sfumato.core.odds import subset_coin
+from sfumato.core.releases import KeypointRelease, PlainRelease, SubspaceRelease, WordRelease
+from sfumato.core.types import PrivacyEvent
+from sfumato.device.explain import explain
+from sfumato.device.mechanisms.base import NOT_PROTECTED
+
+
+def told(release: KeypointRelease) -> dict[str, Any]:
+    """Bytes, ε per descriptor and per picture, and what is not protected."""
+    epsilon: float | None = getattr(release, "epsilon", None)
+    exposed: tuple[str, ...] = NOT_PROTECTED
+    mechanism, chance = release.kind, None
+    if isinstance(release, WordRelease):
+        mechanism = "subset" if math.isfinite(release.epsilon) else "quantize"
+        coin = subset_coin(release.epsilon, release.num_words, release.subset_size)
+        chance = float(coin.probability)
+    elif isinstance(release, PlainRelease):
+        epsilon, exposed = math.inf, ("the descriptors themselves", *NOT_PROTECTED)
+    elif isinstance(release, SubspaceRelease):
+        mechanism = f"lifting (m = {release.dimension})"
+        exposed = ("the descriptors, against known attacks", *NOT_PROTECTED)
+    event = PrivacyEvent(mechanism, epsilon, len(release), "one descriptor", exposed)
+    return explain(release, event, chance)

@@ -1,0 +1,114 @@
+"""API keys: 256 random bits each, of which only the hash is kept.
+
+A key reads `sfk_<id>_<secret>`. The id finds the row, the secret's SHA-256 is compared in
+constant time, and an id that does not exist costs the same work. A slow password hash would
+protect guessable secrets; nobody guesses 256 bits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+import sqlite3
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from sfumato.core.errors import InvalidInput
+from sfumato.service.database import Database
+
+ROLES = ("owner", "query")
+_TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_KEY = re.compile(r"sfk_([0-9a-f]{16})_([A-Za-z0-9_-]{43})")
+_NOBODY = hashlib.sha256(b"no such key").digest()
+
+
+@dataclass(frozen=True)
+class Key:
+    """Who asks. The secret is nowhere."""
+
+    id: str
+    tenant: str
+    role: str
+    created: str
+    revoked: str | None = None
+
+
+class Keys:
+    """The keys of a store."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def create(self, tenant: str, role: str) -> tuple[Key, str]:
+        """A new key and its only full text."""
+        if not _TENANT.fullmatch(tenant):
+            raise InvalidInput(
+                "tenant must be 1 to 64 letters, digits or . _ - and begin with one of the first "
+                f"two, got {tenant!r}."
+            )
+        if role not in ROLES:
+            raise InvalidInput(f"role must be owner or query, got {role!r}.")
+        key = Key(secrets.token_hex(8), tenant, role, now())
+        secret = secrets.token_urlsafe(32)
+        with self._database.write() as database:
+            database.execute(
+                "INSERT INTO keys VALUES (?, ?, ?, ?, ?, NULL)",
+                (key.id, tenant, role, _digest(secret), key.created),
+            )
+        return key, f"sfk_{key.id}_{secret}"
+
+    def all(self) -> list[Key]:
+        rows = self._database.connection().execute(
+            "SELECT id, tenant, role, created, revoked FROM keys ORDER BY created, id"
+        )
+        return [Key(*row) for row in rows]
+
+    def revoke(self, key_id: str) -> Key:
+        """From the next request on the key is unknown; what it is uploading will not appear."""
+        with self._database.write() as database:
+            database.execute(
+                "UPDATE keys SET revoked = ? WHERE id = ? AND revoked IS NULL", (now(), key_id)
+            )
+            row = database.execute(
+                "SELECT id, tenant, role, created, revoked FROM keys WHERE id = ?", (key_id,)
+            ).fetchone()
+        if row is None:
+            raise InvalidInput(f"there is no key {key_id!r}; `sfumato keys list` shows all.")
+        return Key(*row)
+
+    def find(self, text: str) -> Key | None:
+        """The key with this full text, or None; every failure takes the same steps."""
+        parts = _KEY.fullmatch(text)
+        key_id, secret = parts.groups() if parts else ("0" * 16, "")
+        row = (
+            self._database.connection()
+            .execute(
+                "SELECT id, tenant, role, created, revoked, digest FROM keys WHERE id = ?",
+                (key_id,),
+            )
+            .fetchone()
+        )
+        kept = row[5] if row is not None else _NOBODY
+        same = hmac.compare_digest(_digest(secret), kept)
+        if row is None or not same or row[4] is not None or parts is None:
+            return None
+        return Key(*row[:5])
+
+
+def still_valid(database: sqlite3.Connection, key: Key) -> bool:
+    """Whether a key that was good a moment ago still is, inside a transaction."""
+    row = database.execute(
+        "SELECT 1 FROM keys WHERE id = ? AND role = ? AND revoked IS NULL", (key.id, key.role)
+    ).fetchone()
+    return row is not None
+
+
+def now() -> str:
+    """RFC 3339, UTC, whole seconds."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()

@@ -1,0 +1,168 @@
+"""What to recommend for a map: tried in the background on a few of its own images, kept beside it.
+
+One process makes a plan: whoever holds the lock of the map's file. A plan without a given ε goes
+through a short list of them and takes the smallest that localizes well enough.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import math
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sfumato.core.errors import SfumatoError
+from sfumato.core.progress import Progress
+from sfumato.core.storage import write_file
+from sfumato.device.mechanisms.base import NOT_PROTECTED
+from sfumato.dictionary import Dictionary
+from sfumato.privacy.plan import Plan, plan
+from sfumato.server.mapping.map import Map
+from sfumato.service.errors import ServiceError
+from sfumato.service.settings import Settings
+
+STEP = 0.5
+SMALLEST, LARGEST = 1.0, 16.0
+_MAX_ANGLE_DEG = 2.0
+
+
+def rounded(epsilon: float | None) -> float | None:
+    """ε of a plan, rounded down to a step: a plan never spends more than was asked for."""
+    if epsilon is None:
+        return None
+    if not SMALLEST <= epsilon <= LARGEST:
+        raise ServiceError(
+            400, "invalid", f"epsilon must be from {SMALLEST:g} to {LARGEST:g} for a plan."
+        )
+    return math.floor(epsilon / STEP) * STEP
+
+
+def plan_file(folder: Path, epsilon: float | None) -> Path:
+    return folder / ("plan.json" if epsilon is None else f"plan-{epsilon:g}.json")
+
+
+def stored_plan(folder: Path, epsilon: float | None) -> dict[str, Any] | None:
+    """The plan, or None: not there yet."""
+    try:
+        content = json.loads(plan_file(folder, epsilon).read_text(encoding="utf-8"))
+    except (FileNotFoundError, json.JSONDecodeError):
+        return None
+    assert isinstance(content, dict)
+    return content
+
+
+def make_plan(
+    world: Map,
+    dictionaries: list[Dictionary],
+    folder: Path,
+    epsilon: float | None,
+    settings: Settings,
+    ending: threading.Event,
+) -> None:
+    """Make and store a plan, unless another process is at it or has done it."""
+    with suppress(_Stopped), _only_one(folder) as first:
+        if not first or stored_plan(folder, epsilon) is not None:
+            return
+        try:
+            content = _best(world, dictionaries, epsilon, settings, _Watch(folder, ending))
+        except SfumatoError as error:
+            content = {"failed": str(error)}
+        _Watch(folder, ending)("storing", 0, 1)
+        write_file(plan_file(folder, epsilon), json.dumps(content).encode())
+
+
+class _Stopped(Exception):
+    """The map is gone, or the service ends; a plan is made anew when it is asked for."""
+
+
+@dataclass(frozen=True)
+class _Watch:
+    """Progress that nobody sees, and that stops the work once nobody needs it."""
+
+    folder: Path
+    ending: threading.Event
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        if self.ending.is_set() or not self.folder.is_dir():
+            raise _Stopped
+
+
+@contextmanager
+def _only_one(folder: Path) -> Iterator[bool]:
+    try:
+        lock = (folder / "plan.lock").open("wb")
+    except FileNotFoundError:
+        yield False
+        return
+    with lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True
+
+
+def _best(
+    world: Map,
+    dictionaries: list[Dictionary],
+    epsilon: float | None,
+    settings: Settings,
+    progress: Progress,
+) -> dict[str, Any]:
+    if not dictionaries:
+        return {"failed": "this service has no dictionary of the map's extractor."}
+    distance = _tolerance(world)
+    best: tuple[float, dict[str, Any]] | None = None
+    for step in settings.plan_epsilons if epsilon is None else (epsilon,):
+        for dictionary in dictionaries:
+            made = plan(
+                world,
+                dictionary,
+                epsilon=step,
+                num_images=settings.plan_images,
+                max_distance=distance,
+                max_angle_deg=_MAX_ANGLE_DEG,
+                progress=progress,
+            )
+            share = made.recommended.share
+            if best is None or share > best[0]:
+                best = (share, _describe(made, dictionary, distance))
+        if best is not None and best[0] >= settings.plan_share:
+            break
+    assert best is not None
+    return best[1]
+
+
+def _tolerance(world: Map) -> float:
+    """A trial succeeds within 2 % of how far the map's images lie apart: its unit is unknown."""
+    rotations, translations = np.asarray(world.rotations), np.asarray(world.translations)
+    centers = -np.einsum("nji,nj->ni", rotations, translations)
+    apart = float(np.linalg.norm(np.ptp(centers, axis=0)))
+    spread = float(np.linalg.norm(np.ptp(np.asarray(world.points), axis=0)))
+    return max(0.02 * apart, 0.005 * spread, 1e-9)
+
+
+def _describe(made: Plan, dictionary: Dictionary, distance: float) -> dict[str, Any]:
+    choice = made.recommended
+    return {
+        "epsilon": made.epsilon,
+        "epsilon_per_picture": choice.picture_epsilon,
+        "num_words": choice.num_words,
+        "subset_size": choice.subset_size,
+        "max_keypoints": choice.max_keypoints,
+        "dictionary": dictionary.fingerprint_at(choice.num_words),
+        "share_localized": choice.share,
+        "share_interval_95": list(choice.interval),
+        "trials": choice.trials,
+        "max_distance": distance,
+        "max_angle_deg": _MAX_ANGLE_DEG,
+        "not_protected": list(NOT_PROTECTED),
+    }

@@ -1,0 +1,125 @@
+"""What devices ask: where am I, with which settings, in which words."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from sfumato.core.errors import SfumatoError
+from sfumato.core.wire import decode
+from sfumato.server.mapping.map import Map
+from sfumato.service.access import AnyKey, TheService, any_key
+from sfumato.service.answers import Answer, PlanAnswer, answer_of, refusals
+from sfumato.service.bodies import read_release_bytes
+from sfumato.service.errors import ServiceError, busy
+from sfumato.service.localizing import answer, check_release
+from sfumato.service.plans import rounded, stored_plan
+from sfumato.service.state import Service
+from sfumato.service.storage import StoredMap
+
+router = APIRouter()
+_RELEASE: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "description": "Exactly one release in sfumato's wire format; never a picture.",
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+
+
+@router.post(
+    "/v1/maps/{id}/localize",
+    summary="Localize a release",
+    openapi_extra=_RELEASE,
+    responses=refusals(400, 401, 403, 404, 408, 409, 413, 429, 503),
+)
+async def localize(id: str, request: Request, service: TheService, key: AnyKey) -> Answer:
+    """The pose a release was taken from, or the reason why none is given."""
+    stored = service.store.find(key.tenant, id)
+    body = await read_release_bytes(request, service.settings, service.buffers)
+
+    def work() -> tuple[str, Answer]:
+        release = check_release(
+            decode(body), stored.info["accepts"], stored.info["extractor"], service.dictionaries
+        )
+        return release.kind, answer_of(answer(release, opened(service, stored), service.settings))
+
+    service.metrics.waiting.inc()
+    try:
+        kind, found = await service.queue.run(work, seconds=service.settings.deadline_seconds)
+    finally:
+        service.metrics.waiting.dec()
+    service.metrics.localized.labels(kind, str(found.localized).lower()).inc()
+    return found
+
+
+def opened(service: Service, stored: StoredMap) -> Map:
+    """The map itself; it may have been deleted since it was looked up."""
+    try:
+        return service.maps.get(stored.id, service.store.folder_of(stored.id))
+    except (SfumatoError, OSError) as error:
+        service.store.find(stored.tenant, stored.id)
+        raise ServiceError(
+            500, "map-damaged", "this map cannot be opened any more; tell the operator."
+        ) from error
+
+
+@router.get(
+    "/v1/maps/{id}/plan",
+    summary="Recommended settings",
+    responses=refusals(400, 401, 404, 409, 429, 503),
+)
+async def plan(
+    id: str,
+    service: TheService,
+    key: AnyKey,
+    epsilon: Annotated[
+        float | None, Query(ge=1, le=16, description="ε per descriptor; rounded down to 0.5.")
+    ] = None,
+) -> PlanAnswer:
+    """Settings that work on this map: a recommendation, which a client may refuse."""
+    stored = service.store.find(key.tenant, id)
+    step = rounded(epsilon)
+    made = stored_plan(service.store.folder_of(stored.id), step)
+    if made is None and (service.store.read_only or not service.settings.plan_images):
+        made = {"failed": "this server makes none, and none was made before."}
+    if made is None:
+        service.start_plan(stored.id, step)
+        raise busy("the plan is being made; ask again.", 5)
+    if "failed" in made:
+        raise ServiceError(409, "no-plan", f"there is no plan for this map: {made['failed']}")
+    return PlanAnswer(**made)
+
+
+@router.get(
+    "/v1/dictionaries/{fingerprint}",
+    summary="Public words",
+    dependencies=[Depends(any_key)],
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "description": "An uncompressed tar of the dictionary's folder.",
+            "content": {"application/x-tar": {"schema": {"type": "string", "format": "binary"}}},
+            "headers": {
+                "ETag": {"description": "the fingerprint", "schema": {"type": "string"}},
+            },
+        },
+        304: {"description": "The client has it already."},
+        **refusals(400, 401, 404, 429, 503),
+    },
+)
+async def dictionary(
+    fingerprint: Annotated[str, Path(pattern="^[0-9a-f]{64}$")],
+    request: Request,
+    service: TheService,
+) -> Response:
+    """The words that devices replace descriptors by; the same for everybody."""
+    served = service.dictionaries.find(fingerprint)
+    tag = f'"{served.dictionary.fingerprint}"'
+    asked = [one.strip() for one in request.headers.get("if-none-match", "").split(",")]
+    if tag in asked or "*" in asked:
+        return Response(status_code=304, headers={"ETag": tag})
+    headers = {"ETag": tag, "Content-Length": str(served.tar_length())}
+    return StreamingResponse(served.tar(), media_type="application/x-tar", headers=headers)

@@ -1,0 +1,183 @@
+"""Start the service, keep it running, end it in order.
+
+The first process recovers the store and binds the socket. With one worker it serves itself; with
+several it starts them, shares the socket with them and replaces those that die. A worker whose
+first process is gone ends itself: it must not serve beside the next one.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.supervisors import Multiprocess
+
+from sfumato.core.errors import InvalidInput
+from sfumato.service import logs
+from sfumato.service.app import create_app
+from sfumato.service.dictionaries import Dictionaries
+from sfumato.service.metrics import VARIABLE
+from sfumato.service.protocol import HeaderDeadline
+from sfumato.service.recovery import StoreLock, recover
+from sfumato.service.settings import Settings
+from sfumato.service.state import make_service
+from sfumato.service.storage import Store
+
+WORKER_SETTINGS = "SFUMATO_WORKER_SETTINGS"
+_HEADER_BYTES = 16_384
+
+
+def serve(settings: Settings, ready: Callable[[str, int], None]) -> None:
+    """Serve until SIGTERM; `ready` is called with host and port once requests are answered."""
+    signal.signal(signal.SIGTERM, _leave)
+    logs.configure()
+    with _recovered(settings), _bind(settings) as listening, _run_folder(settings) as run:
+        _tell_when_ready(listening, ready)
+        if settings.workers == 1:
+            _serve_alone(settings, run, listening)
+        else:
+            _serve_together(settings, run, listening)
+
+
+def _leave(*_: Any) -> None:
+    """SIGTERM before uvicorn listens to it, and once more when it has done so."""
+    raise SystemExit(0)
+
+
+@contextmanager
+def _recovered(settings: Settings) -> Iterator[None]:
+    """A store that is in order, and stays this service's own."""
+    dictionaries = Dictionaries(settings.dictionaries)
+    store = Store(settings.store, read_only=settings.read_only)
+    if settings.read_only:
+        yield
+        return
+    with closing(StoreLock(store.folder)) as lock:
+        lock.take_alone()
+        recover(store, dictionaries)
+        lock.share()
+        store.database.close()
+        yield
+
+
+def _bind(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((settings.host, settings.port))
+    except (OSError, OverflowError) as error:
+        listening.close()
+        raise InvalidInput(
+            f"{settings.host}:{settings.port} cannot be listened on ({error}); choose another port."
+        ) from None
+    listening.listen(2048)
+    listening.set_inheritable(True)
+    return listening
+
+
+@contextmanager
+def _run_folder(settings: Settings) -> Iterator[Path]:
+    """What the workers of this machine share and nobody needs afterwards."""
+    if settings.read_only:
+        with tempfile.TemporaryDirectory(prefix="sfumato-") as folder:
+            yield Path(folder)
+        return
+    run = settings.store / "run"
+    shutil.rmtree(run, ignore_errors=True)
+    run.mkdir()
+    yield run
+    shutil.rmtree(run, ignore_errors=True)
+
+
+def _config(app: Any, settings: Settings, **more: Any) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=HeaderDeadline,
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        limit_concurrency=settings.max_connections,
+        timeout_keep_alive=max(1, round(settings.keep_alive_seconds)),
+        timeout_graceful_shutdown=max(1, round(settings.grace_seconds)),
+        timeout_worker_healthcheck=60,
+        h11_max_incomplete_event_size=_HEADER_BYTES,
+        **more,
+    )
+
+
+def _serve_alone(settings: Settings, run: Path, listening: socket.socket) -> None:
+    HeaderDeadline.seconds = settings.header_seconds
+    service = make_service(settings, run=run)
+    server = uvicorn.Server(_config(create_app(service), settings))
+    try:
+        server.run(sockets=[listening])
+    finally:
+        if service.is_computing:  # nobody waits for it any more, and a thread cannot be stopped
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(0)
+
+
+def _serve_together(settings: Settings, run: Path, listening: socket.socket) -> None:
+    (run / "metrics").mkdir()
+    os.environ[VARIABLE] = str(run / "metrics")
+    os.environ[WORKER_SETTINGS] = json.dumps(
+        {"settings": settings.to_json(), "run": str(run), "parent": os.getpid()}
+    )
+    config = _config(
+        "sfumato.service.run:worker_app", settings, factory=True, workers=settings.workers
+    )
+    Multiprocess(config, sockets=[listening]).run()
+
+
+def worker_app() -> FastAPI:
+    """The application of one of several workers, made in its own process."""
+    given = json.loads(os.environ[WORKER_SETTINGS])
+    settings = Settings.from_json(given["settings"])
+    logs.configure()
+    threading.Thread(target=_end_with, args=(given["parent"],), daemon=True).start()
+    HeaderDeadline.seconds = settings.header_seconds
+    app = create_app(make_service(settings, run=Path(given["run"])))
+    if not settings.read_only:
+        app.state.lock = StoreLock(settings.store)
+        app.state.lock.share()
+    return app
+
+
+def _end_with(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(0.25)
+    os._exit(1)
+
+
+def _tell_when_ready(listening: socket.socket, ready: Callable[[str, int], None]) -> None:
+    host, port = listening.getsockname()[:2]
+    reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
+
+    def wait() -> None:
+        while True:
+            with suppress(OSError, http.client.HTTPException):
+                connection = http.client.HTTPConnection(reachable, port, timeout=5)
+                connection.request("GET", "/readyz", headers={"Connection": "close"})
+                if connection.getresponse().status == 200:
+                    ready(host, port)
+                    return
+            time.sleep(0.05)
+
+    threading.Thread(target=wait, daemon=True).start()

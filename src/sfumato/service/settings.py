@@ -1,0 +1,136 @@
+"""All that an operator can set, in one dataclass: from a file, the environment, the command."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from sfumato.core.errors import InvalidInput
+
+PREFIX = "SFUMATO_"
+#: Read elsewhere: the client's key, and how the first process talks to its workers.
+NOT_SETTINGS = frozenset({"SFUMATO_KEY", "SFUMATO_WORKER_SETTINGS"})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the service runs. Later sources win: defaults, file, environment, command line."""
+
+    store: Path = Path("store")
+    dictionaries: tuple[str, ...] = ("bsds-16k",)
+    host: str = "127.0.0.1"
+    port: int = 8750
+    workers: int = 1
+    threads: int = 2  # localizing threads of each worker
+    read_only: bool = False
+
+    queue_size: int = 32  # requests that may wait for a thread, per worker
+    deadline_seconds: float = 30.0  # from the end of a request's body to its answer
+    rate_per_minute: float = 600.0  # requests of one key, over all workers; 0: no limit
+    rate_burst: int = 60
+
+    max_release_bytes: int = 16 << 20
+    max_keypoints: int = 20_000
+    max_candidates: int = 8_000_000  # pairs of keypoint and feature that one request may weigh
+    max_comparisons: int = 4_000_000_000  # of descriptors, for plain and subspace releases
+    max_buffered_bytes: int = 256 << 20  # bodies of releases held at once, per worker
+    max_map_bytes: int = 8 << 30
+    max_maps: int = 1000  # per tenant
+    max_uploads: int = 4  # at once, per worker
+    min_free_bytes: int = 256 << 20  # uploads stop before the disk is fuller than this
+
+    body_seconds: float = 10.0  # a body may take this long, and longer only if it …
+    body_bytes_per_second: float = 16_384.0  # … arrives at least this fast
+    header_seconds: float = 10.0
+    keep_alive_seconds: float = 30.0
+    max_connections: int = 4096  # per worker
+    grace_seconds: float = 20.0  # from SIGTERM to the end of the last answer
+
+    plan_images: int = 4  # images of a map that a plan is tried on; 0: no plans
+    plan_epsilons: tuple[float, ...] = (4.0, 6.0, 8.0, 10.0)
+    plan_share: float = 0.75  # the smallest of these ε that localizes so many is recommended
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(field.default, bool) or not isinstance(field.default, int | float):
+                continue
+            low = 0 if field.name in _MAY_BE_ZERO else 1 if isinstance(field.default, int) else None
+            if not math.isfinite(value) or (low is not None and value < low) or value < 0:
+                raise InvalidInput(
+                    f"{field.name} must be {'a number' if low is None else f'at least {low}'}, "
+                    f"got {value!r}."
+                )
+        if not self.port < 65_536:
+            raise InvalidInput(f"port must be between 0 and 65535, got {self.port}.")
+        if not self.dictionaries:
+            raise InvalidInput("the service needs at least one dictionary; give --dictionary.")
+        if not self.plan_epsilons or min(self.plan_epsilons) <= 0:
+            raise InvalidInput("plan_epsilons must be positive numbers.")
+
+    def to_json(self) -> str:
+        return json.dumps(dataclasses.asdict(self), default=str)
+
+    @staticmethod
+    def from_json(text: str) -> Settings:
+        return Settings().updated(json.loads(text), source="the first process")
+
+    def updated(self, values: Mapping[str, Any], *, source: str) -> Settings:
+        """The same with these values, given as text or as TOML's types."""
+        known = {field.name: field.default for field in fields(self)}
+        unknown = sorted(set(values) - set(known))
+        if unknown:
+            raise InvalidInput(
+                f"{source} sets {unknown[0]!r}, which is no setting; known are {', '.join(known)}."
+            )
+        changes = {name: _parsed(name, known[name], value) for name, value in values.items()}
+        return dataclasses.replace(self, **changes)
+
+
+_MAY_BE_ZERO = {
+    "port",
+    "rate_per_minute",
+    "min_free_bytes",
+    "queue_size",
+    "plan_share",
+    "plan_images",
+}
+
+
+def from_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Settings named SFUMATO_… ; a list is written with commas."""
+    return {
+        name.removeprefix(PREFIX).lower(): value
+        for name, value in environment.items()
+        if name.startswith(PREFIX) and name not in NOT_SETTINGS
+    }
+
+
+def _parsed(name: str, default: Any, value: Any) -> Any:
+    try:
+        if isinstance(default, tuple):
+            items = value.split(",") if isinstance(value, str) else list(value)
+            kind = type(default[0])
+            return tuple(kind(item.strip() if isinstance(item, str) else item) for item in items)
+        if isinstance(default, bool):
+            if isinstance(value, bool):
+                return value
+            return {"true": True, "1": True, "false": False, "0": False}[str(value).lower()]
+        if isinstance(default, int):
+            if isinstance(value, float | bool):
+                raise ValueError
+            return int(value)
+        return type(default)(value) if not isinstance(default, Path) else Path(value)
+    except (ValueError, TypeError, KeyError):
+        raise InvalidInput(
+            f"the setting {name} must be like {_example(default)}, got {value!r}."
+        ) from None
+
+
+def _example(default: Any) -> str:
+    return ",".join(map(str, default)) if isinstance(default, tuple) else str(default)

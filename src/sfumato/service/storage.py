@@ -1,0 +1,201 @@
+"""Maps on disk and their rows: what was acknowledged stays, what was not is never seen.
+
+An upload is unpacked under a temporary name, checked and filed there, synced, renamed to its
+id, and only then gets its row; the row committed is the acknowledgement. A delete removes the row
+first, then the folder. After a crash a folder without row is erased, and nothing else is lost.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sfumato.core.storage import TEMPORARY, sync_directory
+from sfumato.service.database import Database
+from sfumato.service.errors import (
+    ServiceError,
+    disk_full,
+    from_storage,
+    no_such_map,
+    read_only,
+    unauthorized,
+)
+from sfumato.service.keys import Key, Keys, still_valid
+
+
+@dataclass(frozen=True)
+class StoredMap:
+    """A row: whose it is, and what may be told about it."""
+
+    tenant: str
+    id: str
+    name: str
+    info: dict[str, Any]
+
+
+class Store:
+    """The folder of a service: metadata.db, maps/, incoming/, quarantine/."""
+
+    def __init__(self, folder: Path, *, read_only: bool = False) -> None:
+        self.folder = Path(folder)
+        self.read_only = read_only
+        self.database = Database(self.folder, read_only=read_only)
+        self.keys = Keys(self.database)
+        self.maps = self.folder / "maps"
+        self.incoming = self.folder / "incoming"
+        self.quarantine = self.folder / "quarantine"
+        if not read_only:
+            for part in (self.maps, self.incoming, self.quarantine):
+                part.mkdir(exist_ok=True)
+
+    def of_tenant(self, tenant: str) -> list[StoredMap]:
+        rows = self.database.connection().execute(
+            "SELECT tenant, id, name, info FROM maps WHERE tenant = ? ORDER BY name", (tenant,)
+        )
+        return [_stored(row) for row in rows]
+
+    def find(self, tenant: str, map_id: str) -> StoredMap:
+        """The tenant's map; another tenant's takes the same lookup as none at all."""
+        row = (
+            self.database.connection()
+            .execute(
+                "SELECT tenant, id, name, info FROM maps WHERE tenant = ? AND id = ?",
+                (tenant, map_id),
+            )
+            .fetchone()
+        )
+        if row is None:
+            raise no_such_map()
+        return _stored(row)
+
+    def all(self) -> list[StoredMap]:
+        rows = self.database.connection().execute("SELECT tenant, id, name, info FROM maps")
+        return [_stored(row) for row in rows]
+
+    def ids(self) -> set[str]:
+        return {row[0] for row in self.database.connection().execute("SELECT id FROM maps")}
+
+    def folder_of(self, map_id: str) -> Path:
+        return self.maps / map_id
+
+    def check_name_is_free(self, tenant: str, name: str, max_maps: int) -> None:
+        """Say early what `commit` would say after the upload."""
+        rows = self.database.connection().execute(
+            "SELECT name FROM maps WHERE tenant = ?", (tenant,)
+        )
+        names = {row[0] for row in rows}
+        if name in names:
+            raise _taken(name)
+        if len(names) >= max_maps:
+            raise ServiceError(
+                409, "too-many-maps", f"a tenant may have {max_maps} maps; delete one first."
+            )
+
+    def check_room(self, wanted: int, min_free: int) -> None:
+        if shutil.disk_usage(self.incoming).free - wanted < min_free:
+            raise disk_full()
+
+    @contextmanager
+    def draft(self) -> Iterator[Path]:
+        """A folder to unpack an upload into; gone afterwards unless it was committed."""
+        if self.read_only:
+            raise read_only()
+        path = self.incoming / f"{TEMPORARY}{secrets.token_hex(8)}"
+        try:
+            path.mkdir()
+            yield path
+        except OSError as error:
+            raise from_storage(error) from error
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
+
+    def commit(self, draft: Path, key: Key, map_id: str, name: str, info: dict[str, Any]) -> None:
+        """Make a checked draft a map. When this returns, it survives a power cut.
+
+        The key is looked at once more inside the transaction: one that was revoked meanwhile
+        leaves nothing behind.
+        """
+        target = self.folder_of(map_id)
+        try:
+            _sync_tree(draft)
+            draft.rename(target)
+            sync_directory(self.maps)
+            with self.database.write() as database:
+                if not still_valid(database, key):
+                    raise unauthorized()
+                database.execute(
+                    "INSERT INTO maps VALUES (?, ?, ?, ?)",
+                    (key.tenant, map_id, name, json.dumps(info)),
+                )
+        except sqlite3.IntegrityError:
+            self.erase(target)
+            raise _taken(name) from None
+        except (OSError, sqlite3.Error) as error:
+            self.erase(target)
+            raise from_storage(error) from error
+        except ServiceError:
+            self.erase(target)
+            raise
+
+    def remove(self, tenant: str, map_id: str) -> None:
+        """Forget the row, then erase the folder; a quarantined map can be erased, too."""
+        if self.read_only:
+            self.find(tenant, map_id)
+            raise read_only()
+        try:
+            with self.database.write() as database:
+                gone = sum(
+                    database.execute(
+                        f"DELETE FROM {table} WHERE tenant = ? AND id = ?",  # noqa: S608
+                        (tenant, map_id),
+                    ).rowcount
+                    for table in ("maps", "quarantined")
+                )
+            if not gone:
+                raise no_such_map()
+            self.erase(self.folder_of(map_id))
+            self.erase(self.quarantine / map_id)
+        except (OSError, sqlite3.Error) as error:
+            raise from_storage(error) from error
+
+    def erase(self, folder: Path) -> None:
+        """Take a folder out of sight in one step, then delete its files."""
+        aside = self.incoming / f"{TEMPORARY}{secrets.token_hex(8)}"
+        try:
+            folder.rename(aside)
+        except FileNotFoundError:
+            return
+        sync_directory(folder.parent)
+        shutil.rmtree(aside)
+        sync_directory(self.incoming)
+
+
+def new_id() -> str:
+    """22 url-safe characters of which nothing can be guessed."""
+    return secrets.token_urlsafe(16)
+
+
+def _stored(row: tuple[str, str, str, str]) -> StoredMap:
+    return StoredMap(row[0], row[1], row[2], json.loads(row[3]))
+
+
+def _taken(name: str) -> ServiceError:
+    return ServiceError(
+        409, "name-taken", f"there is a map named {name!r} already; choose another or delete it."
+    )
+
+
+def _sync_tree(folder: Path) -> None:
+    for parent, _, files in os.walk(folder):
+        for name in files:
+            with (Path(parent) / name).open("rb") as file:
+                os.fsync(file.fileno())
+        sync_directory(Path(parent))

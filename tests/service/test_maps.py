@@ -1,0 +1,94 @@
+"""Maps are described, listed, and go out for good."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+from served import Served, files_of, nothing_is_left, refused
+from sfumato.server.mapping.map import Map
+from sfumato.service import map_routes
+
+
+def test_an_uploaded_map_is_described_without_the_makers_names(served: Served) -> None:
+    answer = served.upload()
+    info = answer.json()
+    assert answer.status_code == 201
+    assert len(info["id"]) == 22
+    assert info["num_images"] == 6
+    assert info["accepts"] == ["words"]
+    assert info["dictionaries"][0]["num_words"] == 512
+    assert "positions" in info["notice"]
+    assert "view-0" not in answer.text
+    assert served.client.get("/v1/maps", headers=served.query).json() == {"maps": [info]}
+    alone = served.client.get(f"/v1/maps/{info['id']}", headers=served.query)
+    assert alone.json() == info
+
+
+def test_everything_a_query_needs_is_stored_beside_the_map(served: Served) -> None:
+    folder = served.service.store.folder_of(served.map_id())
+    opened = Map.load(folder, verify=False)
+    assert len(opened.filed_under) == 2  # the dictionary and its level
+    assert isinstance(opened._image_of_feature.base, np.memmap | np.ndarray)
+    assert set(opened._derived) == {
+        "image_of_feature",
+        "observations_per_image",
+        "point_starts",
+        "point_rows",
+    }
+    fresh = Map.load(served.world.folder)
+    assert np.array_equal(opened._image_of_feature, fresh._image_of_feature)
+    assert np.array_equal(opened.observations_per_image, fresh.observations_per_image)
+    assert np.array_equal(opened.covisible(2, 3), fresh.covisible(2, 3))
+
+
+def test_a_deleted_map_is_really_gone(served: Served) -> None:
+    room = served.map_id()
+    served.localize(room, served.world.release)
+    assert served.client.delete(f"/v1/maps/{room}", headers=served.owner).status_code == 204
+    nothing_is_left(served)
+    assert served.service.maps._maps == {}
+    refused(served.localize(room, served.world.release), 404, "no map")
+    refused(served.client.delete(f"/v1/maps/{room}", headers=served.owner), 404, "no map")
+    assert served.upload().status_code == 201  # its name is free again
+
+
+def test_maps_deleted_by_another_worker_are_let_go(served: Served) -> None:
+    room = served.map_id()
+    served.localize(room, served.world.release)
+    assert list(served.service.maps._maps) == [room]
+    served.service.store.remove("a", room)
+    served.service.maps.keep_only(served.service.store.ids())
+    assert not served.service.maps._maps
+
+
+def test_two_maps_of_one_name_are_refused(served: Served) -> None:
+    served.map_id()
+    refused(served.upload(), 409, "'room'")
+    assert served.upload("hall").status_code == 201
+
+
+def test_of_two_uploads_at_once_under_one_name_one_wins(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = threading.Barrier(2)
+    real = map_routes._unpack
+
+    async def together(*arguments: Any) -> None:
+        await real(*arguments)
+        await asyncio.to_thread(both.wait, 120)
+
+    monkeypatch.setattr(map_routes, "_unpack", together)
+    answers: list[Any] = []
+    threads = [threading.Thread(target=lambda: answers.append(served.upload())) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(answer.status_code for answer in answers) == [201, 409]
+    assert len(files_of(served.service.store.maps)) == 1
+    assert files_of(served.service.store.incoming) == []

@@ -12,7 +12,7 @@ from sfumato.cli.app import main
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.randomness import SeededRandom
 from sfumato.dictionary import Dictionary
-from sfumato.privacy.plan import Choice, image_features, plan, without_box
+from sfumato.privacy.plan import Choice, Grid, image_features, plan, without_box
 from support import tiny_dictionary
 from synthetic import DICTIONARY, MAPPING_POSES, make_map, make_room
 
@@ -21,13 +21,15 @@ WORLD = make_map(make_room(1500), MAPPING_POSES[:6])
 
 
 def test_a_generous_epsilon_localizes_and_a_tiny_one_does_not() -> None:
-    good = plan(WORLD, NESTED, epsilon=8.0, num_images=2)
+    every = Grid(keypoints=(0,))
+    good = plan(WORLD, NESTED, epsilon=8.0, num_images=2, grid=every)
     assert good.recommended.share == 1
     assert good.choices == tuple(sorted(good.choices, key=lambda choice: -choice.share))
     sizes = {(choice.num_words, choice.subset_size) for choice in good.choices}
     assert sizes == {(64, 1), (64, 2), (512, 1), (512, 2)}
-    poor = plan(WORLD, NESTED, epsilon=0.1, num_images=2)
+    poor = plan(WORLD, NESTED, epsilon=0.1, num_images=2, grid=Grid((0,), (1,), level_step=2))
     assert poor.recommended.share == 0
+    assert {choice.num_words for choice in poor.choices} == {512}
 
 
 def test_a_budget_per_picture_limits_the_keypoints() -> None:

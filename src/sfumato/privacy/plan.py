@@ -27,9 +27,19 @@ from sfumato.server.mapping.map import Map
 from sfumato.server.pose import Question
 from sfumato.server.retrieval import retrieve_places
 
-#: Keypoint counts that are tried; 0 stands for all of an image's.
-KEYPOINTS = (0, 2000, 1000, 500)
-SUBSET_SIZES = (1, 2)
+
+@dataclass(frozen=True)
+class Grid:
+    """What is tried.
+
+    keypoints     counts; 0 stands for all of an image's
+    subset_sizes  ω
+    level_step    1 tries all levels of a dictionary, 2 every second one, the largest always
+    """
+
+    keypoints: tuple[int, ...] = (0, 2000, 1000, 500)
+    subset_sizes: tuple[int, ...] = (1, 2)
+    level_step: int = 1
 
 
 @dataclass(frozen=True)
@@ -84,6 +94,7 @@ def plan(
     keep: int | None = None,
     hidden: float = 0.0,
     num_images: int = 10,
+    grid: Grid | None = None,
     max_distance: float = 0.25,
     max_angle_deg: float = 2.0,
     options: LocalizeOptions | None = None,
@@ -118,7 +129,7 @@ def plan(
         raise InvalidInput(f"hidden must be a share from 0 to below 1, got {hidden!r}.")
     check_count("num_images", num_images, low=1)
     images = _spread_images(world, num_images)
-    settings = list(_settings(dictionary, epsilon, picture_epsilon, keep))
+    settings = list(_settings(grid or Grid(), dictionary, epsilon, picture_epsilon, keep))
     choices = []
     for done, (level, size, most) in enumerate(settings):
         progress("planning", done, len(settings))
@@ -154,15 +165,20 @@ class _Trial:
 
 
 def _settings(
-    dictionary: Dictionary, epsilon: float, picture_epsilon: float | None, keep: int | None
+    grid: Grid,
+    dictionary: Dictionary,
+    epsilon: float,
+    picture_epsilon: float | None,
+    keep: int | None,
 ) -> Iterator[tuple[Dictionary, int, int | None]]:
     limit = None if picture_epsilon is None else math.floor(picture_epsilon / epsilon)
-    counts = {keep} if keep is not None else {count or None for count in KEYPOINTS}
+    counts = {keep} if keep is not None else {count or None for count in grid.keypoints}
     if limit is not None and keep is None:
         counts = {limit, *(count for count in counts if count is not None and count < limit)}
-    for num_words in sorted({*dictionary.levels, dictionary.num_words}):
+    levels = sorted({*dictionary.levels, dictionary.num_words}, reverse=True)
+    for num_words in reversed(levels[:: grid.level_step]):
         level = dictionary.at(num_words)
-        for size in SUBSET_SIZES:
+        for size in grid.subset_sizes:
             if size < num_words:
                 for count in sorted(counts, key=lambda count: count or math.inf):
                     yield level, size, count

@@ -87,7 +87,7 @@ async def plan(
         made = {"failed": "this server makes none, and none was made before."}
     if made is None:
         service.start_plan(stored.id, step)
-        raise busy("the plan is being made; ask again.", 5)
+        raise busy("the plan is being made; ask again.", 10)
     if "failed" in made:
         raise ServiceError(409, "no-plan", f"there is no plan for this map: {made['failed']}")
     return PlanAnswer(**made)

@@ -31,7 +31,7 @@ from sfumato.core.randomness import SeededRandom
 from sfumato.core.releases import Release, WordRelease
 from sfumato.device.mechanisms import Plain
 from sfumato.service.client import AsyncClient, Client
-from sfumato.service.client_errors import Refused, Unreachable
+from sfumato.service.client.errors import Refused, Unreachable
 from support import one_of_each_release
 
 

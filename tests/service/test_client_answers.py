@@ -19,7 +19,7 @@ from pretend_server import (
 )
 from sfumato.core.errors import InvalidInput, Mismatch, NotPrivate
 from sfumato.core.releases import Release, WordRelease
-from sfumato.service.client_errors import BadAnswer, Refused
+from sfumato.service.client.errors import BadAnswer, Refused
 
 
 def plan(**other: Any) -> httpx.Response:

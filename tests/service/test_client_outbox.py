@@ -12,14 +12,14 @@ import sfumato as sf
 from pretend_server import CAMERA, KEY, PHOTO, URL, WORDS, Pretend, make_client
 from sfumato.core.errors import InvalidInput, MalformedRelease
 from sfumato.service.client import Client
-from sfumato.service.client_errors import Refused, Unreachable
+from sfumato.service.client.errors import Refused, Unreachable
 
 
 @pytest.fixture
 def naps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Waits are noted, not made."""
     noted: list[float] = []
-    monkeypatch.setattr("sfumato.service.client_steps.time.sleep", noted.append)
+    monkeypatch.setattr("sfumato.service.client.steps.time.sleep", noted.append)
     return noted
 
 
@@ -125,13 +125,13 @@ def test_a_crash_may_count_too_much_and_never_too_little(
         assert len(server.asked) == 2
         assert len(set(server.asked)) == 1
         with monkeypatch.context() as patch:
-            patch.setattr("sfumato.service.outbox.Outbox.remove", die)
+            patch.setattr("sfumato.service.client.outbox.Outbox.remove", die)
             with pytest.raises(Killed):  # after the answer came
                 client.localize(PHOTO, CAMERA)
         assert [one.error for one in client.flush()] == [None]
         assert server.asked[2] == server.asked[3]
         with monkeypatch.context() as patch:
-            patch.setattr("sfumato.service.outbox.Outbox.put", die)
+            patch.setattr("sfumato.service.client.outbox.Outbox.put", die)
             with pytest.raises(Killed):  # between charge and file
                 client.localize(PHOTO, CAMERA)
         assert client.flush() == []

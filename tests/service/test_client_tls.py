@@ -21,7 +21,7 @@ from cryptography.x509.oid import NameOID
 from pretend_server import KEY
 from sfumato.core.errors import InvalidInput
 from sfumato.service.client import AsyncClient, Client
-from sfumato.service.client_errors import Unreachable
+from sfumato.service.client.errors import Unreachable
 
 
 class Handler(BaseHTTPRequestHandler):

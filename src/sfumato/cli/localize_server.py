@@ -25,8 +25,8 @@ from sfumato.device.protect import Filter, PictureFilter
 from sfumato.dictionary import Dictionary
 from sfumato.features import load_image
 from sfumato.service.client import Client, Prepared
-from sfumato.service.client_pins import own_words
-from sfumato.service.client_told import told
+from sfumato.service.client.pins import own_words
+from sfumato.service.client.told import told
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import InvalidInput, Mismatch, SfumatoError
 from sfumato.core.releases import check_fingerprint
 from sfumato.dictionary import Dictionary
-from sfumato.service.client_errors import BadAnswer
+from sfumato.service.client.errors import BadAnswer
 
 _WANTED = re.compile(r"manifest\.json|words\.npy|level-[1-9][0-9]{0,7}\.npy")
 _MANIFEST_LIMIT = 1 << 20

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from sfumato.core.errors import SfumatoError
 
 if TYPE_CHECKING:
-    from sfumato.service.client_device import Prepared
+    from sfumato.service.client.device import Prepared
 
 
 class ServerError(SfumatoError):

@@ -13,14 +13,14 @@ from sfumato.core.storage import write_file
 from sfumato.core.types import Camera, Localization
 from sfumato.device.ledger import Ledger
 from sfumato.dictionary import Dictionary
-from sfumato.service.client_answers import MapInfo, read_answer, read_map
-from sfumato.service.client_device import Image, Prepared, check_leaving, draw
-from sfumato.service.client_errors import Refused, ServerError, Unreachable
-from sfumato.service.client_flow import ask
-from sfumato.service.client_lookup import Lookups, check_map
-from sfumato.service.client_steps import Flow, work
-from sfumato.service.client_upload import TarStream
-from sfumato.service.outbox import Outbox
+from sfumato.service.client.answers import MapInfo, read_answer, read_map
+from sfumato.service.client.device import Image, Prepared, check_leaving, draw
+from sfumato.service.client.errors import Refused, ServerError, Unreachable
+from sfumato.service.client.flow import ask
+from sfumato.service.client.lookup import Lookups, check_map
+from sfumato.service.client.outbox import Outbox
+from sfumato.service.client.steps import Flow, work
+from sfumato.service.client.upload import TarStream
 
 PathLike = str | os.PathLike[str]
 

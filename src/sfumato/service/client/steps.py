@@ -17,8 +17,8 @@ import anyio.to_thread
 import httpx
 
 from sfumato.core.errors import SfumatoError
-from sfumato.service.client_deadline import time_limit
-from sfumato.service.client_errors import BadAnswer
+from sfumato.service.client.deadline import time_limit
+from sfumato.service.client.errors import BadAnswer
 
 T = TypeVar("T")
 

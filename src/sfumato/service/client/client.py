@@ -12,12 +12,12 @@ import httpx
 
 from sfumato.core.releases import Release
 from sfumato.core.types import Camera, Localization
-from sfumato.service.client_answers import Advice, MapInfo
-from sfumato.service.client_deadline import make_transport
-from sfumato.service.client_device import Image, Prepared
-from sfumato.service.client_questions import Outcome
-from sfumato.service.client_settings import ClientSettings, PathLike
-from sfumato.service.client_steps import run, run_async
+from sfumato.service.client.answers import Advice, MapInfo
+from sfumato.service.client.deadline import make_transport
+from sfumato.service.client.device import Image, Prepared
+from sfumato.service.client.questions import Outcome
+from sfumato.service.client.settings import ClientSettings, PathLike
+from sfumato.service.client.steps import run, run_async
 
 __all__ = ["AsyncClient", "Client", "Outcome", "Prepared"]
 

@@ -19,8 +19,8 @@ from sfumato.device.ledger import Ledger
 from sfumato.device.mechanisms import SubsetMechanism
 from sfumato.device.protect import Filter, PictureFilter, Pipeline, select, send
 from sfumato.dictionary import Dictionary
-from sfumato.service.client_answers import Advice
-from sfumato.service.client_pins import family_of, fingerprints_of
+from sfumato.service.client.answers import Advice
+from sfumato.service.client.pins import family_of, fingerprints_of
 
 Image = NDArray[Any] | str | os.PathLike[str]
 DEFAULT_SUBSET_SIZE = 2

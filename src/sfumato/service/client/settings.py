@@ -13,12 +13,12 @@ from sfumato.core.errors import InvalidInput
 from sfumato.device.ledger import Ledger
 from sfumato.device.protect import Filter, PictureFilter, Pipeline
 from sfumato.dictionary import Dictionary
-from sfumato.service.client_address import check_address, check_key
-from sfumato.service.client_device import Limits, Recipe
-from sfumato.service.client_flow import Patience
-from sfumato.service.client_pins import REFUSAL, own_words
-from sfumato.service.client_questions import Questions
-from sfumato.service.outbox import Outbox
+from sfumato.service.client.address import check_address, check_key
+from sfumato.service.client.device import Limits, Recipe
+from sfumato.service.client.flow import Patience
+from sfumato.service.client.outbox import Outbox
+from sfumato.service.client.pins import REFUSAL, own_words
+from sfumato.service.client.questions import Questions
 
 PathLike = str | os.PathLike[str]
 

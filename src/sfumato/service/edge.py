@@ -12,7 +12,7 @@ from typing import Any
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sfumato.service.bodies import Gone
-from sfumato.service.errors import ServiceError
+from sfumato.service.errors import ServiceError, busy
 from sfumato.service.logs import describe_error, log
 from sfumato.service.metrics import Metrics
 
@@ -37,12 +37,18 @@ class Edge:
         scope.setdefault("state", {})["request_id"] = request.id
         self._metrics.in_flight.inc()
         try:
-            await self._app(scope, request.receive, request.send)
+            if scope["state"].get("full"):
+                await request.answer(_full())
+            else:
+                await self._app(scope, request.receive, request.send)
         except Gone:
             request.status = request.status or 499
         except asyncio.CancelledError:
             # Past the grace time: an answer is still better than a dead line.
-            request.status = request.status or 503
+            if not request.status:
+                await request.answer(
+                    busy("this server is about to stop; ask again.", 2), wait=False
+                )
             raise
         except Exception as error:  # noqa: BLE001 - the last door: it becomes a 500 and a log line
             log("failed", level=logging.ERROR, request=request.id, **describe_error(error))
@@ -113,8 +119,8 @@ class _Request:
                 return
             count += len(message.get("body", b""))
 
-    async def answer(self, error: ServiceError) -> None:
-        """An error, without help from the framework."""
+    async def answer(self, error: ServiceError, *, wait: bool = True) -> None:
+        """An error, without help from the framework; `wait` for what is left of the body."""
         body = json.dumps({"error": error.code, "detail": error.detail}).encode()
         headers: list[tuple[bytes, bytes]] = [
             (b"content-type", b"application/json"),
@@ -125,7 +131,14 @@ class _Request:
         ]
         start: dict[str, Any] = {"type": "http.response.start", "status": error.status}
         await self.send({**start, "headers": headers})
+        self._body_is_read |= not wait
         await self.send({"type": "http.response.body", "body": body})
+
+
+def _full() -> ServiceError:
+    error = busy("too many connections are open; try again.", 2)
+    error.headers["Connection"] = "close"
+    return error
 
 
 def _has_body(scope: Scope) -> bool:

@@ -63,6 +63,7 @@ def from_sfumato(error: SfumatoError) -> ServiceError:
 
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_TOO_MANY_OPEN = {errno.EMFILE, errno.ENFILE}
 _CLOSED = {errno.EROFS, errno.EACCES, errno.EPERM}
 
 
@@ -73,6 +74,8 @@ def from_storage(error: OSError | sqlite3.Error) -> ServiceError:
         return disk_full()
     if getattr(error, "errno", None) in _CLOSED or "readonly" in text or "unable to open" in text:
         return read_only()
+    if getattr(error, "errno", None) in _TOO_MANY_OPEN:
+        return busy("too many files and connections are open; try again.", 2)
     if "locked" in text or "busy" in text:
         return busy("the store is busy with other changes; try again.")
     return ServiceError(

@@ -12,7 +12,7 @@ from sfumato.service.access import AnyKey, OwnerKey, TheService
 from sfumato.service.answers import MapInfo, MapList, refusals
 from sfumato.service.bodies import Digest, announced_length, pieces
 from sfumato.service.checking import describe, file_away, load_upload, parse_accept
-from sfumato.service.errors import busy, read_only
+from sfumato.service.errors import read_only
 from sfumato.service.keys import Key, now
 from sfumato.service.state import Service
 from sfumato.service.storage import StoredMap, new_id
@@ -67,9 +67,7 @@ async def upload(
     store.check_name_is_free(key.tenant, name, settings.max_maps)
     length = announced_length(request, settings.max_map_bytes, "a map")
     store.check_room(length or 0, settings.min_free_bytes)
-    if service.uploads >= settings.max_uploads:
-        raise busy("other maps are being uploaded; try again.", 5)
-    service.uploads += 1
+    service.begin_upload(key.tenant)
     try:
         with store.draft() as draft:
             await _unpack(request, service, draft, digest)
@@ -77,7 +75,7 @@ async def upload(
                 lambda: _build(service, draft, key, name, accepts), seconds=_BUILD_SECONDS
             )
     finally:
-        service.uploads -= 1
+        service.end_upload(key.tenant)
     service.start_plan(stored.id, None)
     return info_of(stored, service)
 

@@ -1,11 +1,19 @@
-"""HTTP/1.1 with a deadline for headers, which uvicorn lacks: a socket that never asks is a leak."""
+"""HTTP/1.1 with what uvicorn lacks: a deadline for headers, and room left for files.
+
+A socket that never asks is a leak. Sockets, maps and metadata share one limit of open files, so
+there are fewer sockets than that: the next ones are asked to come back.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import resource
+from contextlib import suppress
 from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from sfumato.service.settings import Settings
 
 _BODY = b'{"error": "too-slow", "detail": "the request\'s header came too slowly; send it again."}'
 _ANSWER = (
@@ -14,16 +22,45 @@ _ANSWER = (
 ) + _BODY
 
 
-class HeaderDeadline(H11Protocol):
-    """Closes a connection whose request's header is not there in time."""
+_FILES = 256  # kept free for maps, uploads and metadata
+_REFUSED = 64  # sockets beyond the limit that are answered before they are closed
+_WANTED = 65_536
 
-    #: Set once before the first connection; uvicorn makes the instances.
+
+def raise_file_limit() -> None:
+    """The usual soft limit of open files is too low for a server; take what may be had."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _WANTED if hard == resource.RLIM_INFINITY else min(hard, _WANTED)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def guard_connections(settings: Settings) -> None:
+    """Set the limits once, before the first connection; uvicorn makes the instances."""
+    GuardedHttp.seconds = settings.header_seconds
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    room = _WANTED if files == resource.RLIM_INFINITY else files
+    most = max(1, room - _FILES - _REFUSED)
+    GuardedHttp.max_connections = min(settings.max_connections, most)
+
+
+class GuardedHttp(H11Protocol):
+    """Closes a connection whose request's header is not there in time, or that is one too many."""
+
     seconds = 10.0
+    max_connections = 4096
 
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        count = len(self.connections)
+        if count > self.max_connections + _REFUSED:
+            transport.abort()
+            return
+        if count > self.max_connections:
+            self.app_state = {**self.app_state, "full": True}  # the edge answers 503
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:

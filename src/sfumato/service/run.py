@@ -31,7 +31,7 @@ from sfumato.service import logs
 from sfumato.service.app import create_app
 from sfumato.service.dictionaries import Dictionaries
 from sfumato.service.metrics import VARIABLE
-from sfumato.service.protocol import HeaderDeadline
+from sfumato.service.protocol import GuardedHttp, guard_connections, raise_file_limit
 from sfumato.service.recovery import StoreLock, recover
 from sfumato.service.settings import Settings
 from sfumato.service.state import make_service
@@ -45,6 +45,7 @@ def serve(settings: Settings, ready: Callable[[str, int], None]) -> None:
     """Serve until SIGTERM; `ready` is called with host and port once requests are answered."""
     signal.signal(signal.SIGTERM, _leave)
     logs.configure()
+    raise_file_limit()
     with _recovered(settings), _bind(settings) as listening, _run_folder(settings) as run:
         _tell_when_ready(listening, ready)
         if settings.workers == 1:
@@ -76,7 +77,8 @@ def _recovered(settings: Settings) -> Iterator[None]:
 
 def _bind(settings: Settings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio sends small answers at once (TCP_NODELAY) only where the protocol is named.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((settings.host, settings.port))
@@ -107,12 +109,11 @@ def _run_folder(settings: Settings) -> Iterator[Path]:
 def _config(app: Any, settings: Settings, **more: Any) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=HeaderDeadline,
+        http=GuardedHttp,
         ws="none",
         log_config=None,
         access_log=False,
         server_header=False,
-        limit_concurrency=settings.max_connections,
         timeout_keep_alive=max(1, round(settings.keep_alive_seconds)),
         timeout_graceful_shutdown=max(1, round(settings.grace_seconds)),
         timeout_worker_healthcheck=60,
@@ -122,7 +123,7 @@ def _config(app: Any, settings: Settings, **more: Any) -> uvicorn.Config:
 
 
 def _serve_alone(settings: Settings, run: Path, listening: socket.socket) -> None:
-    HeaderDeadline.seconds = settings.header_seconds
+    guard_connections(settings)
     service = make_service(settings, run=run)
     server = uvicorn.Server(_config(create_app(service), settings))
     try:
@@ -152,7 +153,7 @@ def worker_app() -> FastAPI:
     settings = Settings.from_json(given["settings"])
     logs.configure()
     threading.Thread(target=_end_with, args=(given["parent"],), daemon=True).start()
-    HeaderDeadline.seconds = settings.header_seconds
+    guard_connections(settings)
     app = create_app(make_service(settings, run=Path(given["run"])))
     if not settings.read_only:
         app.state.lock = StoreLock(settings.store)

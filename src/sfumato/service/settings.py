@@ -41,7 +41,7 @@ class Settings:
     max_buffered_bytes: int = 256 << 20  # bodies of releases held at once, per worker
     max_map_bytes: int = 8 << 30
     max_maps: int = 1000  # per tenant
-    max_uploads: int = 4  # at once, per worker
+    max_uploads: int = 4  # at once, per worker; half of them for one tenant
     min_free_bytes: int = 256 << 20  # uploads stop before the disk is fuller than this
 
     body_seconds: float = 10.0  # a body may take this long, and longer only if it …

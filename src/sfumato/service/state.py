@@ -7,12 +7,14 @@ import ctypes
 import os
 import sqlite3
 import threading
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from sfumato.service.bodies import Buffers
 from sfumato.service.dictionaries import Dictionaries
+from sfumato.service.errors import busy
 from sfumato.service.localizing import OpenMaps
 from sfumato.service.metrics import Metrics
 from sfumato.service.plans import make_plan
@@ -38,7 +40,7 @@ class Service:
     metrics: Metrics = field(default_factory=Metrics)
     maps: OpenMaps = field(default_factory=OpenMaps)
     draining: threading.Event = field(default_factory=threading.Event)
-    uploads: int = 0
+    uploads: Counter[str] = field(default_factory=Counter)  # under way, by tenant
 
     def __post_init__(self) -> None:
         settings = self.settings
@@ -47,6 +49,16 @@ class Service:
         self.builder = ComputeQueue("build", threads=1, waiting=settings.max_uploads)
         self.planner = ComputeQueue("plan", threads=1, waiting=16)
         self._planning: dict[tuple[str, float | None], asyncio.Task[None]] = {}
+
+    def begin_upload(self, tenant: str) -> None:
+        """Take one of the few slots; no tenant holds more than half of them."""
+        limit = self.settings.max_uploads
+        if self.uploads.total() >= limit or self.uploads[tenant] >= max(1, limit // 2):
+            raise busy("other maps are being uploaded; try again.", 5)
+        self.uploads[tenant] += 1
+
+    def end_upload(self, tenant: str) -> None:
+        self.uploads[tenant] -= 1
 
     def start_plan(self, map_id: str, epsilon: float | None) -> None:
         """Make a plan in the background, once."""

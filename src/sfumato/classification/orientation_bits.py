@@ -11,18 +11,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from sfumato.classification.fixed import FixedEncoder
 from sfumato.classification.gradients import axis_slopes, first_cell, gradients
-from sfumato.classification.pictures import check_pictures, fixed_tags
 from sfumato.core.checks import as_number, check_count
 from sfumato.core.errors import InvalidInput
 
-_BLOCK = 1024  # pictures encoded at a time
 
-
-class OrientationBits(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class OrientationBits(FixedEncoder):
     """Pictures (N, h, w) of values 0 … 255 → bits (N, directions·h′·w′), d = 2.
 
     No guarantee of its own: bits must pass randomized response before they are shared.
@@ -34,6 +31,7 @@ class OrientationBits(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     name: ClassVar[str] = "orientation-bits"
+    _block: ClassVar[int] = 1024
 
     def __init__(
         self,
@@ -50,21 +48,6 @@ class OrientationBits(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.contrast = contrast
         self.image_shape = image_shape
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: N803
-        """Note the size of the pictures, and nothing else about them."""
-        pictures = check_pictures(self, X, reset=True)
-        return self._prepare((pictures.shape[1], pictures.shape[2]))
-
-    def transform(self, X: Any) -> NDArray[np.uint8]:  # noqa: N803
-        """Bits, flattened from (directions, h′, w′)."""
-        check_is_fitted(self, "map_shape_")
-        pictures = check_pictures(self, X, reset=False)
-        bits = np.empty((len(pictures), *self.map_shape_), dtype=np.uint8)
-        for start in range(0, len(pictures), _BLOCK):
-            part = slice(start, start + _BLOCK)
-            bits[part] = self._encode(pictures[part])
-        return bits.reshape(len(pictures), -1)
-
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Everything `transform` needs, as plain arrays."""
         check_is_fitted(self, "map_shape_")
@@ -76,19 +59,14 @@ class OrientationBits(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """The encoder that `to_arrays` described; anything else is refused."""
         try:
             count, reach, stride, height, width = (int(value) for value in arrays["whole"])
-            check_count("picture height", height, low=1, high=4096)
-            check_count("picture width", width, low=1, high=4096)
-            contrast = float(arrays["contrast"])
-            made = cls(count, reach=reach, stride=stride, contrast=contrast)
-            made._prepare((height, width))
+            made = cls(count, reach=reach, stride=stride, contrast=float(arrays["contrast"]))
+            return made._restored(height, width)
         except (KeyError, TypeError, ValueError, OverflowError):
             raise InvalidInput(
                 "these arrays do not describe an OrientationBits encoder; make a new one."
             ) from None
-        made.picture_shape_, made.n_features_in_ = (height, width), height * width
-        return made
 
-    def _prepare(self, shape: tuple[int, int]) -> Self:
+    def _prepare(self, shape: tuple[int, int]) -> None:
         check_count("num_directions", self.num_directions, low=2, high=255)
         check_count("reach", self.reach, low=0, high=100)
         check_count("stride", self.stride, low=1, high=min(shape), why="the side of the picture")
@@ -102,7 +80,6 @@ class OrientationBits(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         )
         self.map_shape_ = (self.num_directions, height, width)
         self.num_values_ = 2
-        return self
 
     def _encode(self, pictures: NDArray[Any]) -> NDArray[np.bool_]:
         angle, strength = gradients(pictures, *self._slopes)
@@ -126,6 +103,3 @@ class OrientationBits(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for away in range(1, 2 * self.reach + 1):
             near |= padded[first + away : stop + away : self.stride]
         return np.moveaxis(near, 0, axis)
-
-    def __sklearn_tags__(self) -> Any:
-        return fixed_tags(super().__sklearn_tags__())

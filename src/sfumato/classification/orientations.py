@@ -1,8 +1,4 @@
-"""Orientation codes: in which direction the strokes of each cell run. Nothing is learned.
-
-An encoder that is fitted on pictures gives something away about them. This one is the same
-for everybody, so a picture's answers are all that leaves its device.
-"""
+"""Orientation codes: in which direction the strokes of each cell run. Nothing is learned."""
 
 from __future__ import annotations
 
@@ -10,18 +6,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from sfumato.classification.fixed import FixedEncoder
 from sfumato.classification.gradients import Matrix, axis_slopes, first_cell, gradients
-from sfumato.classification.pictures import check_pictures, fixed_tags
 from sfumato.core.checks import as_number, check_count
 from sfumato.core.errors import InvalidInput
 
-_BLOCK = 4096  # pictures encoded at a time
 
-
-class OrientationCodes(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class OrientationCodes(FixedEncoder):
     """Pictures (N, h, w) of values 0 … 255 → one code per cell: 0 where it is blank, or 1 + the
     strongest of the gradient orientations, which lie between 0° and 180°.
 
@@ -55,21 +48,6 @@ class OrientationCodes(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.blank = blank
         self.image_shape = image_shape
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: N803
-        """Note the size of the pictures, and nothing else about them."""
-        pictures = check_pictures(self, X, reset=True)
-        return self._prepare((pictures.shape[1], pictures.shape[2]))
-
-    def transform(self, X: Any) -> NDArray[np.uint8]:  # noqa: N803
-        """Codes in {0, …, num_orientations}, flattened from (1, h′, w′)."""
-        check_is_fitted(self, "map_shape_")
-        pictures = check_pictures(self, X, reset=False)
-        codes = np.empty((len(pictures), *self.map_shape_[1:]), dtype=np.uint8)
-        for start in range(0, len(pictures), _BLOCK):
-            part = slice(start, start + _BLOCK)
-            codes[part] = self._encode(pictures[part])
-        return codes.reshape(len(pictures), -1)
-
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Everything `transform` needs, as plain arrays."""
         check_is_fitted(self, "map_shape_")
@@ -82,18 +60,14 @@ class OrientationCodes(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         try:
             count, stride, margin, height, width = (int(value) for value in arrays["whole"])
             cell, blank = (float(value) for value in arrays["real"])
-            check_count("picture height", height, low=1, high=4096)
-            check_count("picture width", width, low=1, high=4096)
             made = cls(count, cell=cell, stride=stride, margin=margin, blank=blank)
-            made._prepare((height, width))
+            return made._restored(height, width)
         except (KeyError, TypeError, ValueError, OverflowError):
             raise InvalidInput(
                 "these arrays do not describe an OrientationCodes encoder; make a new one."
             ) from None
-        made.picture_shape_, made.n_features_in_ = (height, width), height * width
-        return made
 
-    def _prepare(self, shape: tuple[int, int]) -> Self:
+    def _prepare(self, shape: tuple[int, int]) -> None:
         check_count("num_orientations", self.num_orientations, low=2, high=255)
         check_count("stride", self.stride, low=1, high=min(shape), why="the side of the picture")
         check_count("margin", self.margin, low=0, high=(min(shape) - 1) // 2, why="no cell is left")
@@ -104,7 +78,6 @@ class OrientationCodes(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._windows = [_axis_window(side, self.cell, self.stride, self.margin) for side in shape]
         self.map_shape_ = (1, len(self._windows[0]), len(self._windows[1]))
         self.num_values_ = self.num_orientations + 1
-        return self
 
     def _encode(self, pictures: NDArray[Any]) -> NDArray[np.uint8]:
         angle, strength = gradients(pictures, *self._slopes)
@@ -119,10 +92,8 @@ class OrientationCodes(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             shares.append(down @ (share @ across.T))
         cells = np.stack(shares, axis=-1)
         found = cells.argmax(axis=-1) + 1
-        return np.where(cells.max(axis=-1) < self.blank, 0, found).astype(np.uint8)
-
-    def __sklearn_tags__(self) -> Any:
-        return fixed_tags(super().__sklearn_tags__())
+        codes = np.where(cells.max(axis=-1) < self.blank, 0, found).astype(np.uint8)
+        return np.asarray(codes[:, None])
 
 
 def _axis_window(side: int, cell: float, stride: int, margin: int) -> Matrix:

@@ -138,6 +138,7 @@ def test_the_papers_tables_are_complete() -> None:
     assert len(TABLES) == 12
     assert all(len(row) == len(EPSILONS) for row in TABLES.values())
     assert paper_accuracy("dcaconv-16", "knn", "mnist", 1.0) == 81.96
+    assert paper_accuracy("dcaconv-16-high", "knn", "mnist", 1.0) == 81.96
     assert paper_accuracy("dcaconv-2", "knn", "yaleb", None) == 95.80
     assert paper_accuracy("pixels-16", "knn", "mnist", 1.0) is None
     assert best_of_paper("fashion", 0.5) == 70.90

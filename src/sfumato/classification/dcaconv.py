@@ -42,9 +42,8 @@ class DCAConv(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                   almost no difference (`gaps_`); "position": by their mean patch at each one
     shared        second-stage filters are fitted on all maps together, as in the paper; False
                   fits them on each map alone
-    leading       the bit of the leading second-stage filter: "high" or "low". Eq. 52 gives it the
-                  lowest, but pooling and L2 distance then listen most to the filter that says
-                  least, and only "high" comes near the paper's own figures of neighbours
+    leading       the bit of the leading second-stage filter: "high", or "low" as in eq. 52, where
+                  pooling and L2 distance listen most to the filter that says least
     image_shape   (h, w) of pictures that come as rows; one of them may be −1
 
     Fitted: filters_ (first L1×k×k; second L1×L2×k×k, lowest bit first), eigenvalues_ and gaps_ of

@@ -29,8 +29,8 @@ from sfumato.device.mechanisms.randomized_response import RandomizedResponse
 RECIPES = ("paper", "sfumato", "whole")
 
 ENCODERS: dict[str, Callable[[], Any]] = {
-    "dcaconv-16": lambda: DCAConv((5, 4)),
-    "dcaconv-16-low": lambda: DCAConv((5, 4), leading="low"),
+    "dcaconv-16": lambda: DCAConv((5, 4), leading="low"),
+    "dcaconv-16-high": lambda: DCAConv((5, 4)),
     "dcaconv-2": lambda: DCAConv((5, 1)),
     "pixels-16": lambda: PixelCodes(16),
     "hog-words": HogWords,
@@ -45,7 +45,8 @@ ENCODERS: dict[str, Callable[[], Any]] = {
 PAPER_ROWS = (
     ("dcaconv-16", "naive-bayes"),
     ("dcaconv-16", "knn"),
-    ("dcaconv-16-low", "knn"),
+    ("dcaconv-16-high", "naive-bayes"),
+    ("dcaconv-16-high", "knn"),
     ("dcaconv-2", "naive-bayes"),
     ("dcaconv-2", "knn"),
     ("pixels-16", "naive-bayes"),

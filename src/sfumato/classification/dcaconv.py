@@ -42,7 +42,7 @@ class DCAConv(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                   almost no difference (`gaps_`); "position": by their mean patch at each one
     shared        second-stage filters are fitted on all maps together, as in the paper; False
                   fits them on each map alone
-    leading       the bit of the leading second-stage filter: "high", or "low" as in eq. 52, where
+    leading       the bit of the leading second-stage filter: "high", or "low" as in eq. 53, where
                   pooling and L2 distance listen most to the filter that says least
     image_shape   (h, w) of pictures that come as rows; one of them may be −1
 

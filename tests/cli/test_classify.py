@@ -155,6 +155,7 @@ BAD = [
     ("classify encoder {pictures.npy} --kind eye -o {x}", "encoder must be one of"),
     ("classify encoder {pictures.npy} --kind dcaconv -o {x}", "--labels FILE is needed"),
     ("classify encoder {pictures.npy} --kind orientations --margin 9 -o {x}", "no cell is left"),
+    ("classify encoder {pictures.npy} --margin 1 -o {x}", "--margin belongs to"),
 ]
 
 
@@ -189,3 +190,21 @@ def test_releases_without_labels_and_of_other_encoders_are_refused(
     asked = ("predict", folder / "m.npz", folder / "asked.npy", "--encoder", folder / "e.npz")
     assert sfumato("classify", *asked) == 2
     assert "same encoder" in capsys.readouterr().err
+
+
+def test_neighbours_are_trained_stored_and_asked(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert protect(folder, "--values", 2, "--epsilon", 3, "--labels", folder / "labels.npy") == 0
+    capsys.readouterr()
+    words = ("train", folder / "out.sfr", "--neighbours", 15, "-o", folder / "k.npz")
+    assert sfumato("classify", *words) == 2
+    assert "--neighbours belongs to" in capsys.readouterr().err
+    made = sfumato_json("classify", capsys, *words, "--learner", "knn")
+    assert (made["learner"], made["epsilon_per_code"]) == ("knn", [3.0])
+    found = sfumato_json(
+        "classify", capsys, "predict", folder / "k.npz", folder / "test.npz",
+        "--labels", folder / "truth.npy",
+    )  # fmt: skip
+    assert found["accuracy"] > 0.6
+    assert found["learnt_from"]["epsilon_per_picture"] == 192

@@ -161,6 +161,7 @@ class PerturbedKNN(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = check_classes(classes)
         first = parts[0]
         self.n_features_in_ = first.num_positions
+        self.num_values_ = first.num_values
         self.labels_ = class_indices(np.concatenate(labels), self.classes_)
         self.codes_ = first if len(parts) == 1 else _joined(parts)
         total = len(self.codes_)

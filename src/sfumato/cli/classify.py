@@ -140,6 +140,8 @@ def _learner(
     neighbours: int | None,
     shape: tuple[int, int, int] | None,
 ) -> Learner:
+    if neighbours is not None and name != "knn":
+        raise InvalidInput("--neighbours belongs to --learner knn; leave it out.")
     options: dict[str, Any] = {"map_shape": shape}
     if name == "naive-bayes":
         options |= {"alpha": alpha, "spatial": spatial}

@@ -53,6 +53,8 @@ def run(
             "margin": margin,
         }
     elif kind == "orientation-bits":
+        if margin:
+            raise InvalidInput("--margin belongs to --kind orientations; leave it out.")
         options = {"num_directions": 16 if orientations is None else orientations, "stride": stride}
     empty = encoder_class(kind)(**options)
     if labels is None and kind == "dcaconv":

@@ -29,7 +29,7 @@ from endurance.rig import (
     scratch,
 )
 
-_ENOUGH = 100  # looks at memory before its growth is judged
+_ENOUGH = 50  # looks at memory before its growth is judged
 _ALLOWED_GROWTH = 24 << 20  # of the last quarter's memory over the first quarter's
 
 

@@ -78,7 +78,9 @@ def test_a_word_drawn_twice_does_not_help_against_who_knows_the_words() -> None:
 @pytest.mark.parametrize("dimension", [2, 16])
 def test_memoised_lifts_do_not(strategy: str, dimension: int) -> None:
     for face in FACES:
-        memoised = MemoisedLifting(SubspaceLifting(strategy, dimension, WORDS), face, bytes(range(32)))
+        memoised = MemoisedLifting(
+            SubspaceLifting(strategy, dimension, WORDS), face, bytes(range(32))
+        )
         features = as_features(face[None], "tiny")
         sent: list[Release] = [memoised.release(features, rng=RNG) for _ in range(5)]
         assert error(sent, face) == pytest.approx(error(sent[:1], face))

@@ -157,7 +157,7 @@ class Serve:
     def close(self) -> None:
         for client, service in self._made:
             client.close()
-            service.close(patience=600)
+            service.close()
 
 
 def bearer(text: str) -> dict[str, str]:

@@ -133,11 +133,11 @@ def test_a_file_the_environment_and_the_command_are_heard(
         ready("::1", 1234)
 
     monkeypatch.setattr(run, "serve", serve)
-    monkeypatch.setenv("SFUMATO_THREADS", "3")
+    monkeypatch.setenv("SFUMATO_PARALLEL", "3")
     monkeypatch.setenv("SFUMATO_PORT", "7")
     (tmp_path / "s.toml").write_text('port = 5\nworkers = 2\ndictionaries = ["x"]\n')
     assert sfumato("serve", "--config", tmp_path / "s.toml", "--port", 9) == 0
     assert capsys.readouterr().out == "sfumato serve: ready on http://[::1]:1234\n"
     settings = heard[0]
-    assert (settings.port, settings.threads, settings.workers) == (9, 3, 2)
+    assert (settings.port, settings.parallel, settings.workers) == (9, 3, 2)
     assert settings.dictionaries == ("x",)

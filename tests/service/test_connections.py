@@ -46,7 +46,7 @@ def test_one_connection_too_many_is_asked_to_come_back(tmp_path: Path) -> None:
 def test_sockets_leave_room_for_files(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = [1024, 1024]
     monkeypatch.setattr(resource, "getrlimit", lambda _: tuple(limits))
-    for name in ("seconds", "max_connections"):
+    for name in ("seconds", "max_connections", "max_per_address"):
         monkeypatch.setattr(GuardedHttp, name, getattr(GuardedHttp, name))
     guard_connections(Settings())
     assert GuardedHttp.max_connections == 704
@@ -87,6 +87,7 @@ def test_a_request_cut_by_the_grace_time_is_told_to_come_back() -> None:
         scope = {
             "type": "http",
             "method": "POST",
+            "query_string": b"",
             "headers": [(b"content-length", b"9")],
             "state": {},
         }

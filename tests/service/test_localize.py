@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import struct
-import threading
+import time
 import zlib
 from typing import Any
 
 import numpy as np
 import pytest
 
+from computations import slow_localize, under_way
 from served import QUERY, ROOM, Serve, Served, refused
 from sfumato.core.randomness import SecureRandom
 from sfumato.core.releases import PlainRelease
 from sfumato.core.wire import HEADER
 from sfumato.device.mechanisms import SubsetMechanism
 from sfumato.dictionary import Dictionary
-from sfumato.service import query_routes
-from sfumato.service.errors import ServiceError
-from sfumato.service.localizing import answer
+from sfumato.service import compute, query_routes
 from support import one_of_each_release, tiny_dictionary
 from synthetic import CAMERA, DICTIONARY
 
@@ -136,41 +135,30 @@ def test_descriptors_of_another_size_are_a_conflict(served: Served) -> None:
 def test_the_line_is_short_and_says_when_to_come_again(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    served = serve(threads=1, queue_size=0)
+    served = serve(parallel=1, queue_size=0)
     room = served.map_id()
-    begun, go_on = threading.Event(), threading.Event()
-
-    def slow(*arguments: Any) -> Any:
-        begun.set()
-        assert go_on.wait(120)
-        return answer(*arguments)
-
-    monkeypatch.setattr(query_routes, "answer", slow)
-    first: list[Any] = []
-    asking = threading.Thread(
-        target=lambda: first.append(served.localize(room, served.world.release))
-    )
-    asking.start()
-    assert begun.wait(120)
-    second = served.localize(room, served.world.release)
-    go_on.set()
-    asking.join()
+    monkeypatch.setattr(query_routes, "localize_release", slow_localize)
+    monkeypatch.setattr(compute, "LONG_SECONDS", 600.0)
+    store, body = served.service.store.folder, served.world.release
+    with under_way(store, lambda: served.localize(room, body)) as first:
+        second = served.localize(room, body)
     refused(second, 503, "waiting")
     assert int(second.headers["retry-after"]) >= 1
     assert first[0].json()["localized"] is True
 
 
-def test_a_deadline_ends_the_wait(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    served = serve(threads=1, deadline_seconds=0.05)
+def test_a_deadline_ends_the_wait_and_the_work(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = serve(parallel=1, deadline_seconds=0.05)
     room = served.map_id()
-    go_on = threading.Event()
-    monkeypatch.setattr(query_routes, "answer", lambda *_: go_on.wait(120))
-    late = served.localize(room, served.world.release)
-    refused(late, 503, "too long")
-    assert int(late.headers["retry-after"]) >= 1
-    unbegun = served.localize(room, served.world.release)
-    refused(unbegun, 503, "too long")
-    go_on.set()
+    monkeypatch.setattr(query_routes, "localize_release", slow_localize)
+    for _ in range(2):
+        late = served.localize(room, served.world.release)
+        refused(late, 503, "too long")
+        assert int(late.headers["retry-after"]) >= 1
+    while served.service.queue.running:  # the work would never end by itself
+        time.sleep(0.005)
 
 
 def test_bodies_held_at_once_are_bounded(serve: Serve) -> None:
@@ -178,13 +166,15 @@ def test_bodies_held_at_once_are_bounded(serve: Serve) -> None:
     refused(served.localize(served.map_id(), served.world.release), 503, "being received")
 
 
-def test_a_map_that_goes_while_it_is_asked_is_missing(served: Served) -> None:
+def test_a_map_that_goes_while_it_is_asked_is_missing(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     room = served.map_id()
-    stored = served.service.store.find("a", room)
-    served.service.store.remove("a", room)
-    with pytest.raises(ServiceError) as gone:
-        query_routes.opened(served.service, stored)
-    assert gone.value.status == 404
+    monkeypatch.setattr(query_routes, "localize_release", slow_localize)
+    store = served.service.store
+    with under_way(store.folder, lambda: served.localize(room, served.world.release)) as answers:
+        store.remove("a", room)
+    refused(answers[0], 404, "no map")
 
 
 def test_a_map_damaged_under_the_service_is_said_without_a_path(served: Served) -> None:

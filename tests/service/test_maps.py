@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from served import Served, files_of, nothing_is_left, refused
+from sfumato.core.errors import SfumatoError
 from sfumato.server.mapping.map import Map
 from sfumato.service import map_routes
+from sfumato.service.localizing import OpenMaps
 
 
 def test_an_uploaded_map_is_described_without_the_makers_names(served: Served) -> None:
@@ -51,19 +53,23 @@ def test_a_deleted_map_is_really_gone(served: Served) -> None:
     served.localize(room, served.world.release)
     assert served.client.delete(f"/v1/maps/{room}", headers=served.owner).status_code == 204
     nothing_is_left(served)
-    assert served.service.maps._maps == {}
     refused(served.localize(room, served.world.release), 404, "no map")
     refused(served.client.delete(f"/v1/maps/{room}", headers=served.owner), 404, "no map")
     assert served.upload().status_code == 201  # its name is free again
 
 
-def test_maps_deleted_by_another_worker_are_let_go(served: Served) -> None:
+def test_a_process_lets_go_of_deleted_maps(served: Served) -> None:
     room = served.map_id()
-    served.localize(room, served.world.release)
-    assert list(served.service.maps._maps) == [room]
+    folder = served.service.store.folder_of(room)
+    maps = OpenMaps()
+    world = maps.get(folder)
+    assert maps.get(folder) is world
+    maps.forget_deleted()
+    assert maps.get(folder) is world
     served.service.store.remove("a", room)
-    served.service.maps.keep_only(served.service.store.ids())
-    assert not served.service.maps._maps
+    maps.forget_deleted()
+    with pytest.raises(SfumatoError):
+        maps.get(folder)
 
 
 def test_two_maps_of_one_name_are_refused(served: Served) -> None:

@@ -6,25 +6,22 @@ import io
 import json
 import re
 import tarfile
-import threading
 import time
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from computations import hopeless_plan, quick_plan
 from served import Serve, Served
-from sfumato.core.errors import InvalidInput
 from sfumato.dictionary import Dictionary
-from sfumato.privacy.plan import plan
-from sfumato.service import plans
+from sfumato.service import plans, state
 
 
 @pytest.fixture
 def quick_plans(monkeypatch: pytest.MonkeyPatch) -> None:
     """One number of keypoints is tried instead of four."""
-    monkeypatch.setattr(plans, "plan", partial(plan, keep=100))
+    monkeypatch.setattr(state, "plan_for_map", quick_plan)
 
 
 def wait_for_plan(served: Served, path: str) -> Any:
@@ -68,10 +65,7 @@ def test_a_plan_for_a_given_epsilon_is_rounded_down(serve: Serve) -> None:
 def test_a_map_that_cannot_be_planned_for_says_so(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def hopeless(*_: Any, **__: Any) -> None:
-        raise InvalidInput("no image of this map sees 20 points.")
-
-    monkeypatch.setattr(plans, "plan", hopeless)
+    monkeypatch.setattr(state, "plan_for_map", hopeless_plan)
     served = serve(plan_images=1)
     answer = wait_for_plan(served, f"/v1/maps/{served.map_id()}/plan")
     assert answer.status_code == 409
@@ -85,12 +79,8 @@ def test_a_service_without_plans_says_so(served: Served) -> None:
 
 def test_a_plan_ends_when_its_map_is_deleted(tmp_path: Path) -> None:
     with pytest.raises(plans._Stopped):
-        plans._Watch(tmp_path / "gone", threading.Event())("planning", 0, 1)
-    ending = threading.Event()
-    plans._Watch(tmp_path, ending)("planning", 0, 1)
-    ending.set()
-    with pytest.raises(plans._Stopped):
-        plans._Watch(tmp_path, ending)("planning", 0, 1)
+        plans._Watch(tmp_path / "gone")("planning", 0, 1)
+    plans._Watch(tmp_path)("planning", 0, 1)
 
 
 def test_only_one_process_makes_a_plan(tmp_path: Path) -> None:

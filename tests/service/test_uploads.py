@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import base64
-import errno
 import hashlib
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
+from computations import full_disk, slow_check, under_way
 from served import Serve, Served, nothing_is_left, refused
 from sfumato.service import map_routes
-from sfumato.service.checking import load_upload
 
 
 def test_an_upload_that_is_cut_leaves_nothing(served: Served) -> None:
@@ -89,23 +87,19 @@ def test_a_full_disk_and_a_full_account_are_said(serve: Serve) -> None:
 def test_a_disk_that_fills_up_while_writing_leaves_nothing(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: Any) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    for place in ("file_away", "load_upload"):
-        with monkeypatch.context() as patch:
-            patch.setattr(map_routes, place, full)
-            refused(served.upload(), 507, "no room")
-        nothing_is_left(served)
+    with monkeypatch.context() as patch:
+        patch.setattr(map_routes, "check_upload", full_disk)
+        refused(served.upload(), 507, "no room")
+    nothing_is_left(served)
+    assert served.upload().status_code == 201
 
 
 def test_a_key_revoked_in_the_middle_of_an_upload_leaves_nothing(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def revoke_then_load(folder: Path) -> Any:
-        served.service.store.keys.revoke(served.owner_id)
-        return load_upload(folder)
-
-    monkeypatch.setattr(map_routes, "load_upload", revoke_then_load)
-    refused(served.upload(), 401, "valid key")
+    monkeypatch.setattr(map_routes, "check_upload", slow_check)
+    store = served.service.store
+    with under_way(store.folder, served.upload) as answers:
+        store.keys.revoke(served.owner_id)
+    refused(answers[0], 401, "valid key")
     nothing_is_left(served)

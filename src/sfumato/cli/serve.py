@@ -24,7 +24,7 @@ def run(
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="0: any free one, printed when ready.")] = None,
     workers: Annotated[int | None, typer.Option(help="Processes that answer.")] = None,
-    threads: Annotated[int | None, typer.Option(help="Localizing threads of each.")] = None,
+    parallel: Annotated[int | None, typer.Option(help="Localizations of each at once.")] = None,
     read_only: Annotated[
         bool | None, typer.Option("--read-only", help="Never write to the store.")
     ] = None,
@@ -53,7 +53,7 @@ def run(
         "host": host,
         "port": port,
         "workers": workers,
-        "threads": threads,
+        "parallel": parallel,
         "read_only": read_only,
     }
     chosen = {name: value for name, value in given.items() if value is not None}

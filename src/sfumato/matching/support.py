@@ -62,7 +62,7 @@ def count_supporters(
         return np.zeros(len(query), dtype=np.int64)
     from sfumato.matching.support_kernel import count_in_grid  # compiled when first needed
 
-    counts = count_in_grid(
+    counts, _ = count_in_grid(
         np.ascontiguousarray(query, dtype=np.float32),
         np.ascontiguousarray(reference, dtype=np.float32),
         np.ascontiguousarray(place, dtype=np.int64),

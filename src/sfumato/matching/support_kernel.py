@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 #: Supporters of one match are counted up to this many; more make it no better.
 MOST = 64
+#: So many neighbours of one match are looked at, spread over all of them. Photographs have fewer
+#: (at most 802 in the gallery); keypoints crowded into one spot would take time without limit.
+MOST_LOOKED_AT = 1024
 
 
 @njit(cache=True, nogil=True)
@@ -21,8 +24,11 @@ def count_in_grid(
     min_distance: float,
     max_stretch: float,
     min_cosine: float,
-) -> NDArray[Any]:  # pragma: no cover - compiled
-    """Supporters of each match, each query position once; neighbours are found in a grid."""
+) -> tuple[NDArray[Any], int]:  # pragma: no cover - compiled
+    """Supporters of each match, each query position once, and how many pairs were looked at.
+
+    Neighbours are found in a grid.
+    """
     n = len(query)
     left, top = query[:, 0].min(), query[:, 1].min()
     columns = int((query[:, 0].max() - left) / radius) + 1
@@ -42,6 +48,7 @@ def count_in_grid(
     # Sorted by cell, so that neighbours lie side by side in memory.
     qs, rs, ps = query[order], reference[order], place[order]
     counts = np.zeros(n, dtype=np.int64)
+    pairs = 0
     seen = np.empty(MOST, dtype=np.int64)
     longest = np.float32(radius * radius)
     shortest = np.float32(min_distance * min_distance)
@@ -51,10 +58,16 @@ def count_in_grid(
         found = 0
         c = cell[order[a]]
         x, y = c % columns, c // columns
+        left_column, right_column = max(x - 1, 0), min(x + 2, columns)
+        neighbours = 0
         for v in range(max(y - 1, 0), min(y + 2, rows)):
-            first = start[v * columns + max(x - 1, 0)]
-            last = start[v * columns + min(x + 2, columns)]
-            for b in range(first, last):
+            neighbours += start[v * columns + right_column] - start[v * columns + left_column]
+        step = 1 + (neighbours - 1) // MOST_LOOKED_AT
+        for v in range(max(y - 1, 0), min(y + 2, rows)):
+            first = start[v * columns + left_column]
+            last = start[v * columns + right_column]
+            pairs += (last - first + step - 1) // step
+            for b in range(first, last, step):
                 qx, qy = qs[b, 0] - qs[a, 0], qs[b, 1] - qs[a, 1]
                 q = qx * qx + qy * qy
                 rx, ry = rs[b, 0] - rs[a, 0], rs[b, 1] - rs[a, 1]
@@ -74,4 +87,4 @@ def count_in_grid(
                     seen[found] = ps[b]
                     found += 1
         counts[order[a]] = found
-    return counts
+    return counts, pairs

@@ -111,7 +111,8 @@ _MEANINGS = {
     408: "the body came too slowly",
     409: "in conflict with what is there, or another dictionary or extractor",
     413: "too large",
-    429: "too many requests of this key",
+    429: "too many requests of this key, or too costly ones",
+    431: "the header is too large",
     500: "the service failed",
     503: "busy; try again",
     507: "the store is full or read-only",
@@ -121,7 +122,7 @@ _MEANINGS = {
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The OpenAPI description of the errors a route may answer with."""
     described: dict[int | str, dict[str, Any]] = {}
-    for status in statuses:
+    for status in (*statuses, 431):
         entry: dict[str, Any] = {"model": ErrorAnswer, "description": _MEANINGS[status]}
         if status in (429, 503):
             entry["headers"] = {

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
 import sqlite3
 import threading
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -62,11 +61,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     service: Service = app.state.service
     forget_dead_workers()
     _notice_the_end(service)
-    sweeping = asyncio.get_running_loop().create_task(service.sweep())
     yield
-    sweeping.cancel()
-    with suppress(asyncio.CancelledError):
-        await sweeping
     await service.stop_plans()
     service.close()
 

@@ -11,7 +11,9 @@ import base64
 import binascii
 import hashlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
 
 from starlette.requests import Request
 from starlette.types import Receive
@@ -20,6 +22,8 @@ from sfumato.core.errors import MalformedRelease
 from sfumato.core.wire import HEADER, read_header
 from sfumato.service.errors import ServiceError, busy, too_large
 from sfumato.service.settings import Settings
+
+_Result = TypeVar("_Result")
 
 
 class Gone(Exception):
@@ -79,8 +83,14 @@ class Buffers:
         self._held -= count
 
 
-async def read_release_bytes(request: Request, settings: Settings, buffers: Buffers) -> bytes:
-    """The body of a localize request; a lying header ends it after its first hundred bytes."""
+@asynccontextmanager
+async def received_release(
+    request: Request, settings: Settings, buffers: Buffers
+) -> AsyncIterator[bytes]:
+    """The body of a localize request, counted as held until the block has ended.
+
+    A lying header ends it after its first hundred bytes.
+    """
     what, limit = "a release", settings.max_release_bytes
     announced = announced_length(request, limit, what)
     body = bytearray()
@@ -94,9 +104,28 @@ async def read_release_bytes(request: Request, settings: Settings, buffers: Buff
                 checked = True
         if not body:
             raise MalformedRelease("the body is empty; it must be exactly one release.")
-        return bytes(body)
+        yield bytes(body)
     finally:
         buffers.give_back(len(body))
+
+
+async def unless_hung_up(request: Request, work: Coroutine[Any, Any, _Result]) -> _Result:
+    """The result of work; it is cancelled as soon as the client closes the connection."""
+
+    async def hung_up() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    working, watching = asyncio.create_task(work), asyncio.create_task(hung_up())
+    try:
+        await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise Gone
+        return working.result()
+    finally:
+        for task in (working, watching):
+            task.cancel()
+        await asyncio.gather(working, watching, return_exceptions=True)
 
 
 def _check_header(head: bytes, announced: int | None, settings: Settings) -> None:

@@ -12,12 +12,13 @@ from typing import Any
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sfumato.service.bodies import Gone
-from sfumato.service.errors import ServiceError, busy
+from sfumato.service.errors import ServiceError, busy, internal
 from sfumato.service.logs import describe_error, log
 from sfumato.service.metrics import Metrics
 
 _LINGER_SECONDS = 2.0
 _LINGER_BYTES = 8 << 20
+MAX_HEADER_BYTES = 16_384
 
 
 class Edge:
@@ -39,6 +40,8 @@ class Edge:
         try:
             if scope["state"].get("full"):
                 await request.answer(_full())
+            elif _header_bytes(scope) > MAX_HEADER_BYTES:
+                await request.answer(_long_header())
             else:
                 await self._app(scope, request.receive, request.send)
         except Gone:
@@ -53,9 +56,7 @@ class Edge:
         except Exception as error:  # noqa: BLE001 - the last door: it becomes a 500 and a log line
             log("failed", level=logging.ERROR, request=request.id, **describe_error(error))
             if not request.status:
-                await request.answer(
-                    ServiceError(500, "internal", "the service failed; its log says where.")
-                )
+                await request.answer(internal())
         finally:
             self._metrics.in_flight.dec()
             self._account(scope, request)
@@ -139,6 +140,18 @@ def _full() -> ServiceError:
     error = busy("too many connections are open; try again.", 2)
     error.headers["Connection"] = "close"
     return error
+
+
+def _long_header() -> ServiceError:
+    return ServiceError(
+        431, "header-too-large", f"a request's header may have at most {MAX_HEADER_BYTES} bytes."
+    )
+
+
+def _header_bytes(scope: Scope) -> int:
+    """The web server bounds only a header that comes in pieces, not one that comes at once."""
+    line = len(scope.get("raw_path") or b"") + len(scope["query_string"])
+    return line + sum(len(name) + len(value) for name, value in scope["headers"])
 
 
 def _has_body(scope: Scope) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import math
 import sqlite3
+from typing import Any
 
 from sfumato.core.errors import (
     InvalidInput,
@@ -27,6 +28,21 @@ class ServiceError(Exception):
             self.headers["Retry-After"] = str(max(1, math.ceil(retry_after)))
         if status == 401:
             self.headers["WWW-Authenticate"] = "Bearer"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For another process."""
+        return {
+            "status": self.status,
+            "code": self.code,
+            "detail": self.detail,
+            "headers": self.headers,
+        }
+
+    @staticmethod
+    def from_dict(content: dict[str, Any]) -> ServiceError:
+        error = ServiceError(content["status"], content["code"], content["detail"])
+        error.headers.update(content["headers"])
+        return error
 
 
 def unauthorized() -> ServiceError:
@@ -59,6 +75,10 @@ def from_sfumato(error: SfumatoError) -> ServiceError:
         return ServiceError(409, "mismatch", str(error))
     if isinstance(error, InvalidInput):
         return ServiceError(400, "invalid", str(error))
+    return internal()
+
+
+def internal() -> ServiceError:
     return ServiceError(500, "internal", "the service failed; the operator's log says where.")
 
 

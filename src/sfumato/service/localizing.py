@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from pathlib import Path
 
@@ -19,38 +18,38 @@ from sfumato.server.localize import localize
 from sfumato.server.mapping.map import Map
 from sfumato.service.dictionaries import Dictionaries
 from sfumato.service.errors import ServiceError, too_large
+from sfumato.service.processes import Charge
 from sfumato.service.settings import Settings
 
 _MAX_OPEN = 256
 _LARGEST_FOCAL = 1e6
 _LARGEST_DISTORTION = 1e3
+#: Comparing two descriptors is that much cheaper than weighing a candidate match.
+COMPARISONS_PER_CANDIDATE = 500
 
 
 class OpenMaps:
-    """Maps of this worker: opened once, memory-mapped, shared with all other workers.
+    """Maps of one process: opened once, memory-mapped, shared with all other processes.
 
     Checksums were compared when a map was uploaded or when the service started.
     """
 
     def __init__(self) -> None:
-        self._maps: OrderedDict[str, Map] = OrderedDict()
-        self._lock = threading.Lock()
+        self._maps: OrderedDict[Path, Map] = OrderedDict()
 
-    def get(self, map_id: str, folder: Path) -> Map:
-        with self._lock:
-            world = self._maps.get(map_id)
-            if world is None:
-                world = self._maps[map_id] = Map.load(folder, verify=False)
-                if len(self._maps) > _MAX_OPEN:
-                    self._maps.popitem(last=False)
-            self._maps.move_to_end(map_id)
-            return world
+    def get(self, folder: Path) -> Map:
+        world = self._maps.get(folder)
+        if world is None:
+            world = self._maps[folder] = Map.load(folder, verify=False)
+            if len(self._maps) > _MAX_OPEN:
+                self._maps.popitem(last=False)
+        self._maps.move_to_end(folder)
+        return world
 
-    def keep_only(self, ids: set[str]) -> None:
-        """Let go of maps that were deleted; the disk gets its room back with the last worker."""
-        with self._lock:
-            for map_id in [known for known in self._maps if known not in ids]:
-                del self._maps[map_id]
+    def forget_deleted(self) -> None:
+        """The disk gets the room of a deleted map back when the last process lets go of it."""
+        for folder in [known for known in self._maps if not known.exists()]:
+            del self._maps[folder]
 
 
 def check_release(
@@ -95,17 +94,23 @@ def _check_camera(camera: Camera) -> None:
         )
 
 
-def answer(release: KeypointRelease, world: Map, settings: Settings) -> Localization:
-    """Localize within the limits of memory and time that one request may use."""
+def answer(
+    release: KeypointRelease, world: Map, settings: Settings, charge: Charge
+) -> Localization:
+    """Localize within the limits that one request may use; it is charged before the work."""
     if isinstance(release, WordRelease):
         index = world.word_index_of(release, None)
-        if int(index.counts(release.words).sum()) > settings.max_candidates:
+        candidates = int(index.counts(release.words).sum())
+        if candidates > settings.max_candidates:
             raise too_large("a release for this map", settings.max_candidates, "candidate matches")
+        charge(candidates)
     else:
         _check_descriptors(release, world)
-        if len(release) * world.num_observations > settings.max_comparisons:
+        comparisons = len(release) * world.num_observations
+        if comparisons > settings.max_comparisons:
             most = settings.max_comparisons // world.num_observations
             raise too_large(f"a {release.kind} release for this map", most, "keypoints")
+        charge(comparisons // COMPARISONS_PER_CANDIDATE)
     return localize(release, world)
 
 

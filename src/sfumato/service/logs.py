@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any
 
 LOGGER = logging.getLogger("sfumato.service")
+ERROR = logging.ERROR
 
 
 class JsonLines(logging.Formatter):

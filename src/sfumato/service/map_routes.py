@@ -11,12 +11,13 @@ from fastapi import APIRouter, Query, Request, Response
 from sfumato.service.access import AnyKey, OwnerKey, TheService
 from sfumato.service.answers import MapInfo, MapList, refusals
 from sfumato.service.bodies import Digest, announced_length, pieces
-from sfumato.service.checking import describe, file_away, load_upload, parse_accept
+from sfumato.service.checking import parse_accept
 from sfumato.service.errors import read_only
-from sfumato.service.keys import Key, now
+from sfumato.service.keys import now
 from sfumato.service.state import Service
 from sfumato.service.storage import StoredMap, new_id
 from sfumato.service.upload import TarReader
+from sfumato.service.work import check_upload
 
 router = APIRouter()
 _BATCH = 1 << 20
@@ -71,9 +72,17 @@ async def upload(
     try:
         with store.draft() as draft:
             await _unpack(request, service, draft, digest)
-            stored = await service.builder.run(
-                lambda: _build(service, draft, key, name, accepts), seconds=_BUILD_SECONDS
+            given = {
+                "folder": str(draft),
+                "dictionaries": settings.dictionaries,
+                "accepts": accepts,
+                "created": now(),
+            }
+            info = await service.builder.run(
+                key.tenant, check_upload, given, seconds=_BUILD_SECONDS
             )
+            stored = StoredMap(key.tenant, new_id(), name, info)
+            await asyncio.to_thread(store.commit, draft, key, stored.id, name, info)
     finally:
         service.end_upload(key.tenant)
     service.start_plan(stored.id, None)
@@ -103,16 +112,6 @@ async def _unpack(request: Request, service: Service, draft: Path, digest: Diges
         reader.close()
 
 
-def _build(service: Service, draft: Path, key: Key, name: str, accepts: list[str]) -> StoredMap:
-    """Check, file away, commit; runs in a thread of its own."""
-    world = load_upload(draft)
-    file_away(world, service.dictionaries)
-    info = describe(world, draft, accepts=accepts, created=now())
-    map_id = new_id()
-    service.store.commit(draft, key, map_id, name, info)
-    return StoredMap(key.tenant, map_id, name, info)
-
-
 @router.get("/v1/maps", summary="List maps", responses=refusals(401, 429, 503))
 async def list_maps(service: TheService, key: AnyKey) -> MapList:
     """All maps of the key's tenant."""
@@ -134,7 +133,6 @@ async def show_map(id: str, service: TheService, key: AnyKey) -> MapInfo:
 async def delete_map(id: str, service: TheService, key: OwnerKey) -> Response:
     """Erase a map, its files included, before the answer."""
     await asyncio.to_thread(service.store.remove, key.tenant, id)
-    service.maps.keep_only(service.store.ids())
     return Response(status_code=204)
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import fcntl
 import json
 import math
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -66,22 +65,22 @@ def make_plan(
     folder: Path,
     epsilon: float | None,
     settings: Settings,
-    ending: threading.Event,
 ) -> None:
     """Make and store a plan, unless another process is at it or has done it."""
     with suppress(_Stopped), _only_one(folder) as first:
         if not first or stored_plan(folder, epsilon) is not None:
             return
+        watch = _Watch(folder)
         try:
-            content = _best(world, dictionaries, epsilon, settings, _Watch(folder, ending))
+            content = _best(world, dictionaries, epsilon, settings, watch)
         except SfumatoError as error:
             content = {"failed": str(error)}
-        _Watch(folder, ending)("storing", 0, 1)
+        watch("storing", 0, 1)
         write_file(plan_file(folder, epsilon), json.dumps(content).encode())
 
 
 class _Stopped(Exception):
-    """The map is gone, or the service ends; a plan is made anew when it is asked for."""
+    """The map is gone; nobody needs its plan."""
 
 
 @dataclass(frozen=True)
@@ -89,10 +88,9 @@ class _Watch:
     """Progress that nobody sees, and that stops the work once nobody needs it."""
 
     folder: Path
-    ending: threading.Event
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        if self.ending.is_set() or not self.folder.is_dir():
+        if not self.folder.is_dir():
             raise _Stopped
 
 

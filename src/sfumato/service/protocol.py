@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import resource
+from collections import Counter
 from contextlib import suppress
-from typing import Any
+from typing import Any, ClassVar
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -43,6 +44,7 @@ def guard_connections(settings: Settings) -> None:
     room = _WANTED if files == resource.RLIM_INFINITY else files
     most = max(1, room - _FILES - _REFUSED)
     GuardedHttp.max_connections = min(settings.max_connections, most)
+    GuardedHttp.max_per_address = settings.max_connections_per_address or most
 
 
 class GuardedHttp(H11Protocol):
@@ -50,21 +52,33 @@ class GuardedHttp(H11Protocol):
 
     seconds = 10.0
     max_connections = 4096
+    max_per_address = 512
+    open_from: ClassVar[Counter[str]] = Counter()  # connections, by address
 
     _timer: asyncio.TimerHandle | None = None
+    _address = ""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        count = len(self.connections)
-        if count > self.max_connections + _REFUSED:
+        peer = transport.get_extra_info("peername")
+        self._address = str(peer[0]) if peer else ""
+        self.open_from[self._address] += 1
+        excess = max(
+            len(self.connections) - self.max_connections,
+            self.open_from[self._address] - self.max_per_address,
+        )
+        if excess > _REFUSED:
             transport.abort()
             return
-        if count > self.max_connections:
+        if excess > 0:
             self.app_state = {**self.app_state, "full": True}  # the edge answers 503
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop()
+        self.open_from[self._address] -= 1
+        if not self.open_from[self._address]:
+            del self.open_from[self._address]
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:

@@ -7,17 +7,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from sfumato.core.errors import SfumatoError
-from sfumato.core.wire import decode
-from sfumato.server.mapping.map import Map
 from sfumato.service.access import AnyKey, TheService, any_key
-from sfumato.service.answers import Answer, PlanAnswer, answer_of, refusals
-from sfumato.service.bodies import read_release_bytes
+from sfumato.service.answers import Answer, PlanAnswer, refusals
+from sfumato.service.bodies import received_release, unless_hung_up
 from sfumato.service.errors import ServiceError, busy
-from sfumato.service.localizing import answer, check_release
 from sfumato.service.plans import rounded, stored_plan
-from sfumato.service.state import Service
-from sfumato.service.storage import StoredMap
+from sfumato.service.work import localize_release
 
 router = APIRouter()
 _RELEASE: dict[str, Any] = {
@@ -38,32 +33,41 @@ _RELEASE: dict[str, Any] = {
 async def localize(id: str, request: Request, service: TheService, key: AnyKey) -> Answer:
     """The pose a release was taken from, or the reason why none is given."""
     stored = service.store.find(key.tenant, id)
-    body = await read_release_bytes(request, service.settings, service.buffers)
+    settings = service.settings
+    given = {
+        "settings": settings.to_json(),
+        "folder": str(service.store.folder_of(stored.id)),
+        "accepts": stored.info["accepts"],
+        "extractor": stored.info["extractor"],
+    }
 
-    def work() -> tuple[str, Answer]:
-        release = check_release(
-            decode(body), stored.info["accepts"], stored.info["extractor"], service.dictionaries
-        )
-        return release.kind, answer_of(answer(release, opened(service, stored), service.settings))
+    def charge(cost: int) -> None:
+        request.state.cost = cost
+        service.rates.charge(key.id, cost // settings.candidates_per_request)
 
-    service.metrics.waiting.inc()
-    try:
-        kind, found = await service.queue.run(work, seconds=service.settings.deadline_seconds)
-    finally:
-        service.metrics.waiting.dec()
-    service.metrics.localized.labels(kind, str(found.localized).lower()).inc()
-    return found
-
-
-def opened(service: Service, stored: StoredMap) -> Map:
-    """The map itself; it may have been deleted since it was looked up."""
-    try:
-        return service.maps.get(stored.id, service.store.folder_of(stored.id))
-    except (SfumatoError, OSError) as error:
-        service.store.find(stored.tenant, stored.id)
-        raise ServiceError(
-            500, "map-damaged", "this map cannot be opened any more; tell the operator."
-        ) from error
+    async with received_release(request, settings, service.buffers) as body:
+        service.metrics.waiting.inc()
+        try:
+            found = await unless_hung_up(
+                request,
+                service.queue.run(
+                    key.tenant,
+                    localize_release,
+                    given,
+                    body,
+                    seconds=settings.deadline_seconds,
+                    charge=charge,
+                ),
+            )
+        except ServiceError as error:
+            if error.code == "map-damaged":  # unless it was deleted since it was looked up
+                service.store.find(key.tenant, id)
+            raise
+        finally:
+            service.metrics.waiting.dec()
+    answer = Answer(**found["answer"])
+    service.metrics.localized.labels(found["kind"], str(answer.localized).lower()).inc()
+    return answer
 
 
 @router.get(

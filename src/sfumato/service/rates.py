@@ -7,6 +7,7 @@ machines behind a balancer each keep their own.
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import threading
 import time
@@ -41,8 +42,34 @@ class Rates:
 
     def spend(self, key_id: str) -> None:
         """Take one token, or refuse with the seconds until there is one."""
+        tokens = self._take(key_id, needed=1.0, amount=1.0)
+        if tokens < 1:
+            raise ServiceError(
+                429,
+                "rate-limited",
+                f"this key may ask {self._per_second * 60:g} times a minute; wait and try again.",
+                retry_after=(1 - tokens) / self._per_second,
+            )
+
+    def charge(self, key_id: str, amount: float) -> None:
+        """Take more tokens for a costly request; refuse if earlier ones are not paid for yet.
+
+        There may be fewer tokens than that: the key waits afterwards until it has paid.
+        """
+        tokens = self._take(key_id, needed=0.0, amount=amount)
+        if tokens < 0:
+            raise ServiceError(
+                429,
+                "rate-limited",
+                "this key has asked for so much computing that it must wait; send fewer keypoints "
+                "or ask less often.",
+                retry_after=(1 - tokens) / self._per_second,
+            )
+
+    def _take(self, key_id: str, *, needed: float, amount: float) -> float:
+        """How many tokens there were; `amount` is gone if that were at least `needed`."""
         if not self._per_second:
-            return
+            return math.inf
         with self._lock:
             self._database.execute("BEGIN IMMEDIATE")
             now = self._clock()
@@ -51,18 +78,12 @@ class Rates:
             ).fetchone()
             tokens, moment = row or (self._burst, now)
             tokens = min(self._burst, tokens + max(now - moment, 0.0) * self._per_second)
-            left = tokens - 1 if tokens >= 1 else tokens
+            left = tokens - amount if tokens >= needed else tokens
             self._database.execute(
                 "INSERT OR REPLACE INTO buckets VALUES (?, ?, ?)", (key_id, left, now)
             )
             self._database.execute("COMMIT")
-        if tokens < 1:
-            raise ServiceError(
-                429,
-                "rate-limited",
-                f"this key may ask {self._per_second * 60:g} times a minute; wait and try again.",
-                retry_after=(1 - tokens) / self._per_second,
-            )
+        return float(tokens)
 
     def close(self) -> None:
         self._database.close()

@@ -13,7 +13,6 @@ import os
 import shutil
 import signal
 import socket
-import sys
 import tempfile
 import threading
 import time
@@ -30,6 +29,7 @@ from sfumato.core.errors import InvalidInput
 from sfumato.service import logs
 from sfumato.service.app import create_app
 from sfumato.service.dictionaries import Dictionaries
+from sfumato.service.edge import MAX_HEADER_BYTES
 from sfumato.service.metrics import VARIABLE
 from sfumato.service.protocol import GuardedHttp, guard_connections, raise_file_limit
 from sfumato.service.recovery import StoreLock, recover
@@ -38,7 +38,6 @@ from sfumato.service.state import make_service
 from sfumato.service.storage import Store
 
 WORKER_SETTINGS = "SFUMATO_WORKER_SETTINGS"
-_HEADER_BYTES = 16_384
 
 
 def serve(settings: Settings, ready: Callable[[str, int], None]) -> None:
@@ -117,7 +116,7 @@ def _config(app: Any, settings: Settings, **more: Any) -> uvicorn.Config:
         timeout_keep_alive=max(1, round(settings.keep_alive_seconds)),
         timeout_graceful_shutdown=max(1, round(settings.grace_seconds)),
         timeout_worker_healthcheck=60,
-        h11_max_incomplete_event_size=_HEADER_BYTES,
+        h11_max_incomplete_event_size=MAX_HEADER_BYTES,
         **more,
     )
 
@@ -125,14 +124,7 @@ def _config(app: Any, settings: Settings, **more: Any) -> uvicorn.Config:
 def _serve_alone(settings: Settings, run: Path, listening: socket.socket) -> None:
     guard_connections(settings)
     service = make_service(settings, run=run)
-    server = uvicorn.Server(_config(create_app(service), settings))
-    try:
-        server.run(sockets=[listening])
-    finally:
-        if service.is_computing:  # nobody waits for it any more, and a thread cannot be stopped
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(0)
+    uvicorn.Server(_config(create_app(service), settings)).run(sockets=[listening])
 
 
 def _serve_together(settings: Settings, run: Path, listening: socket.socket) -> None:

@@ -26,17 +26,21 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 8750
     workers: int = 1
-    threads: int = 2  # localizing threads of each worker
+    parallel: int = 2  # localizations of each worker at once, each in a process of its own
     read_only: bool = False
 
     queue_size: int = 32  # requests that may wait for a thread, per worker
     deadline_seconds: float = 30.0  # from the end of a request's body to its answer
     rate_per_minute: float = 600.0  # requests of one key, over all workers; 0: no limit
     rate_burst: int = 60
+    candidates_per_request: int = 100_000  # a costlier request counts as several
 
     max_release_bytes: int = 16 << 20
     max_keypoints: int = 20_000
     max_candidates: int = 8_000_000  # pairs of keypoint and feature that one request may weigh
+    max_cpu_seconds: int = 10  # of computing for one request
+    max_request_memory_bytes: int = 1 << 30  # beside the map, while one request is worked on
+    max_upload_memory_bytes: int = 4 << 30  # while a map is checked, or planned for
     max_comparisons: int = 4_000_000_000  # of descriptors, for plain and subspace releases
     max_buffered_bytes: int = 256 << 20  # bodies of releases held at once, per worker
     max_map_bytes: int = 8 << 30
@@ -49,6 +53,7 @@ class Settings:
     header_seconds: float = 10.0
     keep_alive_seconds: float = 30.0
     max_connections: int = 4096  # per worker
+    max_connections_per_address: int = 512  # per worker; 0: no limit (a proxy counts as one)
     grace_seconds: float = 20.0  # from SIGTERM to the end of the last answer
 
     plan_images: int = 4  # images of a map that a plan is tried on; 0: no plans
@@ -99,6 +104,7 @@ _MAY_BE_ZERO = {
     "queue_size",
     "plan_share",
     "plan_images",
+    "max_connections_per_address",
 }
 
 

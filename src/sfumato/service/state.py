@@ -1,32 +1,27 @@
-"""What one worker has: its store, its open maps, its threads."""
+"""What one worker has: its store, its dictionaries, and the processes that compute for it."""
 
 from __future__ import annotations
 
 import asyncio
-import ctypes
-import os
-import sqlite3
 import threading
 from collections import Counter
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sfumato.service.bodies import Buffers
+from sfumato.service.compute import ComputeQueue
 from sfumato.service.dictionaries import Dictionaries
 from sfumato.service.errors import busy
-from sfumato.service.localizing import OpenMaps
 from sfumato.service.metrics import Metrics
-from sfumato.service.plans import make_plan
-from sfumato.service.queue import ComputeQueue
+from sfumato.service.processes import Limits
 from sfumato.service.rates import Rates
 from sfumato.service.settings import Settings
 from sfumato.service.storage import Store
+from sfumato.service.work import plan_for_map
 
 _DAY = 86_400.0
-#: glibc keeps what threads have freed; a large query would stay in a worker's size for ever.
-_trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-_SWEEP_SECONDS = 2.0
+_PLAN_NICE = 10  # plans give way to queries
+_PLANS_WAITING = 16
 
 
 @dataclass(eq=False)
@@ -38,16 +33,24 @@ class Service:
     dictionaries: Dictionaries
     rates: Rates
     metrics: Metrics = field(default_factory=Metrics)
-    maps: OpenMaps = field(default_factory=OpenMaps)
     draining: threading.Event = field(default_factory=threading.Event)
     uploads: Counter[str] = field(default_factory=Counter)  # under way, by tenant
 
     def __post_init__(self) -> None:
         settings = self.settings
         self.buffers = Buffers(settings.max_buffered_bytes)
-        self.queue = ComputeQueue("localize", threads=settings.threads, waiting=settings.queue_size)
-        self.builder = ComputeQueue("build", threads=1, waiting=settings.max_uploads)
-        self.planner = ComputeQueue("plan", threads=1, waiting=16)
+        upload = Limits(settings.max_upload_memory_bytes)
+        self.queue = ComputeQueue(
+            "localize",
+            places=settings.parallel,
+            waiting=settings.queue_size,
+            limits=Limits(settings.max_request_memory_bytes, settings.max_cpu_seconds),
+            warm=True,
+        )
+        self.builder = ComputeQueue("build", places=1, waiting=settings.max_uploads, limits=upload)
+        self.planner = ComputeQueue(
+            "plan", places=1, waiting=_PLANS_WAITING, limits=replace(upload, nice=_PLAN_NICE)
+        )
         self._planning: dict[tuple[str, float | None], asyncio.Task[None]] = {}
 
     def begin_upload(self, tenant: str) -> None:
@@ -74,16 +77,12 @@ class Service:
             done.exception()  # a plan that failed is asked for again by whoever needs it
 
     async def _plan(self, map_id: str, epsilon: float | None) -> None:
-        folder = self.store.folder_of(map_id)
-        world = self.maps.get(map_id, folder)
-        words = self.dictionaries.of_extractor(world.extractor)
-
-        def work() -> None:
-            # Plans give way to queries.
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
-            make_plan(world, words, folder, epsilon, self.settings, self.draining)
-
-        await self.planner.run(work, seconds=_DAY)
+        given = {
+            "settings": self.settings.to_json(),
+            "folder": str(self.store.folder_of(map_id)),
+            "epsilon": epsilon,
+        }
+        await self.planner.run(map_id, plan_for_map, given, seconds=_DAY)
 
     async def stop_plans(self) -> None:
         """Nobody waits for a plan when the service ends."""
@@ -92,26 +91,13 @@ class Service:
             task.cancel()
         await asyncio.gather(*self._planning.values(), return_exceptions=True)
 
-    async def sweep(self) -> None:
-        """Again and again: let go of maps that any worker has deleted, and of freed memory."""
-        while True:
-            await asyncio.sleep(_SWEEP_SECONDS)
-            with suppress(sqlite3.Error, OSError):  # a store that is away for a moment comes back
-                self.maps.keep_only(self.store.ids())
-            if _trim is not None and not self.queue.running:
-                _trim(0)
-
-    def close(self, *, patience: float = 1.0) -> None:
-        """End plans and threads; what still computes after `patience` seconds is left behind."""
+    def close(self) -> None:
+        """End all computing, wherever it is."""
         self.draining.set()
         for line in (self.planner, self.builder, self.queue):
-            line.stop(patience=patience)
+            line.close()
         self.rates.close()
         self.store.database.close()
-
-    @property
-    def is_computing(self) -> bool:
-        return bool(self.queue.running or self.builder.running or self.planner.running)
 
 
 def make_service(settings: Settings, *, run: Path | None = None) -> Service:

@@ -16,7 +16,7 @@ from sfumato.service.errors import ServiceError
 
 BLOCK = tarfile.BLOCKSIZE
 FILES = frozenset({MANIFEST, *(f"{name}.npy" for name in ARRAY_NAMES)})
-MAX_MANIFEST = 32 << 20
+MAX_MANIFEST = 1 << 20  # reading JSON takes thirty times its size in memory
 _MAX_EXTRA = 64 << 10  # of a pax header, whose content is skipped
 _MAX_ENTRIES = 4096
 _SKIPPED_FOLDERS = ("words-", "derived")  # made here anew, never taken from outside

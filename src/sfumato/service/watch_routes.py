@@ -27,6 +27,8 @@ async def readyz(service: TheService) -> Health:
     """The store can be read and requests are taken."""
     if service.draining.is_set():
         raise busy("this server is about to stop.", 2)
+    if not service.queue.is_warm:
+        raise busy("this server is just starting.", 1)
     service.store.ids()
     return Health(status="ready")
 

@@ -26,15 +26,15 @@ def by_hand(query: NDArray[Any], reference: NDArray[Any], radius: float) -> NDAr
             cosine >= np.cos(np.radians(OPTIONS.max_turn_deg))
         )
         near = (lengths <= radius) & (np.minimum(lengths, others) > OPTIONS.min_distance)
-        counts[a] = min(np.count_nonzero(alike & near), MOST)
+        counts[a] = min(int(np.count_nonzero(alike & near)), MOST)
     return counts
 
 
 def test_supporters_are_those_of_the_definition() -> None:
     generator = np.random.default_rng(0)
-    query = generator.random((600, 2)) * (640, 480)
-    reference = np.where(generator.random((600, 1)) < 0.5, query + 20, query[::-1])
-    query, reference = query.astype(np.float32), reference.astype(np.float32)
+    query = (generator.random((600, 2)) * (640, 480)).astype(np.float32)
+    moved = generator.random((600, 1)) < 0.5
+    reference = np.where(moved, query + 20, query[::-1]).astype(np.float32)
     found = count_supporters(query, reference, np.arange(600), 60.0, OPTIONS)
     assert found.max() > 10
     assert np.count_nonzero(found != by_hand(query, reference, 60.0)) <= 2  # float32 at an edge

@@ -1,13 +1,14 @@
 """How fast does the service answer private requests, beside raw ones, and what do they weigh?
 
     python benchmarks/service.py [--data DIR [DIR …]] [--work DIR] [--seconds 20] [--workers 1 2]
+                                 [--only speed|noise|memory]
 
 The map is the built-in gallery's, or that of these scenes. Every query's 1,000 strongest keypoints
 are sent as words at ε = 10 per descriptor (1,000 · 10 per picture; positions, their number, camera
 and pose are not protected), and as raw SIFT to the same server; the picture itself as JPEG is
-weighed, not sent. Words and raw take turns, so that both meet the same machine. Then the memory
-that a further worker takes for a map of 10⁶ observations: what all processes hold together
-(proportional set size), with two workers and with three, before and after all have answered.
+weighed, not sent. Words and raw take turns, so that both meet the same machine. Then the same
+requests beside a tenant that does its worst (service_noise.py), and the memory that a further
+worker takes (service_memory.py).
 """
 
 from __future__ import annotations
@@ -24,15 +25,18 @@ from pathlib import Path
 from typing import Any
 
 import cv2
-import numpy as np
 from numpy.typing import NDArray
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+from benchmarks.service_memory import EPSILON, NUM_KEYPOINTS, QUIET, weigh
+from benchmarks.service_noise import beside_noise, worst_releases
+
 from endurance.lines import Line, ask_once
 from endurance.rig import Server, cpu_seconds, make_key, tar_of
 from sfumato.core.randomness import SecureRandom
 from sfumato.core.releases import PlainRelease
-from sfumato.core.types import Camera, Features, Pose
+from sfumato.core.types import Camera, Features
 from sfumato.datasets import load_gallery
 from sfumato.device.filters import KeepStrongest
 from sfumato.device.mechanisms import SubsetMechanism
@@ -43,12 +47,8 @@ from sfumato.experiments.report.result import DemoSettings
 from sfumato.features import extract
 from sfumato.server.mapping.map import Map
 
-EPSILON, NUM_KEYPOINTS = 10.0, 1000
 JPEG_QUALITY = 90
 TURNS = 4
-PER_IMAGE, STEP = 2_000, 500  # observations of an image; points between one image and the next
-CAMERA = Camera("PINHOLE", 640, 480, (800.0, 800.0, 320.0, 240.0))
-QUIET: dict[str, object] = {"plan_images": 0, "queue_size": 256}
 
 
 def main() -> None:
@@ -62,16 +62,20 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=4)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--observations", type=int, default=10**6, help="of the map for memory")
-    parser.add_argument("--skip", choices=("speed", "memory"))
+    parser.add_argument("--only", choices=("speed", "noise", "memory"))
     options = parser.parse_args()
     dictionary = Dictionary.load(options.dictionary)
     with tempfile.TemporaryDirectory(prefix="sfumato-benchmark-") as folder:
         work = options.work or Path(folder)
         work.mkdir(parents=True, exist_ok=True)
-        if options.skip != "speed":
+        if options.only != "memory":
             questions = open_questions(options.data, work, dictionary)
+        if options.only in (None, "speed"):
             asyncio.run(compare(questions, Path(folder), options))
-        if options.skip != "memory":
+        if options.only in (None, "noise"):
+            worst = worst_releases(dictionary)
+            asyncio.run(beside_noise(questions.map, questions.words, worst, Path(folder), options))
+        if options.only in (None, "memory"):
             asyncio.run(weigh(work, Path(folder), dictionary, options))
 
 
@@ -227,150 +231,6 @@ async def ask(
     await asyncio.gather(*(one(number) for number in range(clients)))
     measured.seconds += time.perf_counter() - start
     measured.cpu += cpu_seconds(server.pids()) - cpu
-
-
-async def weigh(
-    work: Path, folder: Path, dictionary: Dictionary, options: argparse.Namespace
-) -> None:
-    """Memory that a further worker adds, first without the large map, then with it."""
-    large, small = work / f"wall-{options.observations}", work / "wall-small"
-    for stored, size in ((large, options.observations), (small, 4 * PER_IMAGE)):
-        if not stored.exists():
-            long_wall(size, dictionary).save(stored)
-    world = Map.load(large, verify=False)
-    num_bytes = sum(path.stat().st_size for path in large.iterdir() if path.is_file())
-    print(
-        f"\nmemory, a map of {world.num_observations:,} observations, {num_bytes / 2**20:.0f} MiB"
-    )
-    store = folder / "memory-store"
-    key = make_key(store)
-    ids: dict[str, str] = {}
-    held: dict[int, tuple[int, int]] = {}
-    for workers in (2, 3):
-        server = Server(store, Path(options.dictionary), workers=workers, **QUIET)
-        try:
-            url = await asyncio.to_thread(server.wait_ready)
-            for path in (small, large) if not ids else ():
-                target = f"/v1/maps?name={path.name}&accept=words"
-                reply = await ask_once(url, key, "POST", target, tar_of(path))
-                assert reply.status == 201, reply.body
-                ids[path.name] = reply.json()["id"]
-            if workers == 2:  # begin without what the upload has left in memory
-                server.kill()
-                server = Server(store, Path(options.dictionary), workers=workers, **QUIET)
-                url = await asyncio.to_thread(server.wait_ready)
-            sums = []
-            for path in (small, large):
-                bodies = [
-                    look_at_wall(Map.load(path, verify=False), i, dictionary) for i in range(8)
-                ]
-                await until_open(server, url, key, ids[path.name], bodies)
-                sums.append(sum(proportional_bytes(pid) for pid in server.pids()))
-            held[workers] = (sums[0], sums[1])
-            print(
-                f"{workers} workers: {sums[0] / 2**20:.0f} MiB before the map "
-                f"is opened, {sums[1] / 2**20:.0f} MiB after each has answered from it",
-                flush=True,
-            )
-        finally:
-            server.kill()
-    growth = {workers: after - before for workers, (before, after) in held.items()}
-    extra = growth[3] - growth[2]
-    print(
-        f"for this map a further worker adds {extra / 2**20:.1f} MiB, "
-        f"{100 * extra / num_bytes:.1f} % of the map (≤ 10 % wanted); the worker itself, without "
-        f"the map, {(held[3][0] - held[2][0]) / 2**20:.0f} MiB"
-    )
-
-
-async def until_open(server: Server, url: str, key: str, map_id: str, bodies: list[bytes]) -> None:
-    """Ask until every worker has answered: it has mapped the files, and 64 queries are done."""
-    workers = server.pids()[1:] or server.pids()
-    asked = 0
-    while asked < 64 or not all(f"maps/{map_id}/" in mapped_files(pid) for pid in workers):
-        lines = [Line(url, key) for _ in bodies]
-        path = f"/v1/maps/{map_id}/localize"
-        replies = await asyncio.gather(
-            *(line.ask("POST", path, body) for line, body in zip(lines, bodies, strict=True))
-        )
-        assert {reply.status for reply in replies} == {200}
-        for line in lines:
-            line.close()
-        asked += len(bodies)
-
-
-def mapped_files(pid: int) -> str:
-    return Path(f"/proc/{pid}/maps").read_text()
-
-
-def proportional_bytes(pid: int) -> int:
-    """Proportional set size: a page that several processes share counts by its share."""
-    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-        if line.startswith("Pss:"):
-            return 1024 * int(line.split()[1])
-    raise AssertionError("no Pss in smaps_rollup")
-
-
-def long_wall(size: int, dictionary: Dictionary) -> Map:
-    """Cameras one metre apart along a wall; each sees the next 2,000 points, four see each.
-
-    Half of the observations look like their point's word, the others like any word.
-    """
-    generator = np.random.default_rng(size)
-    images = size // PER_IMAGE
-    count = STEP * (images - 1) + PER_IMAGE
-    points = np.column_stack(
-        [
-            np.arange(count) / STEP,
-            generator.uniform(-1.4, 1.4, count),
-            generator.uniform(5.0, 6.0, count),
-        ]
-    )
-    point = (STEP * np.arange(images)[:, None] + np.arange(PER_IMAGE)).reshape(-1)
-    centers = np.arange(images, dtype=np.float64) + PER_IMAGE / STEP / 2
-    inside = points[point] - np.repeat(centers, PER_IMAGE)[:, None] * (1.0, 0.0, 0.0)
-    pixels = 800.0 * inside[:, :2] / inside[:, 2:] + (319.5, 239.5)
-    any_word = generator.integers(0, dictionary.num_words, len(point))
-    words = np.where(generator.random(len(point)) < 0.5, word_of(point, dictionary), any_word)
-    return Map(
-        points=points,
-        rotations=np.tile(np.eye(3), (images, 1, 1)),
-        translations=np.outer(-centers, [1.0, 0.0, 0.0]),
-        camera_of_image=np.zeros(images, dtype=np.int32),
-        feature_start=PER_IMAGE * np.arange(images + 1, dtype=np.int64),
-        keypoints=pixels.astype(np.float32),
-        descriptors=np.asarray(dictionary.words)[words],
-        point_of_feature=point.astype(np.int32),
-        image_names=tuple(f"{image}.png" for image in range(images)),
-        cameras=(CAMERA,),
-        extractor=dictionary.extractor,
-    )
-
-
-def word_of(point: NDArray[Any], dictionary: Dictionary) -> NDArray[Any]:
-    """The word a point looks like: any, but always the same."""
-    return (point * 2_654_435_761 >> 7) % dictionary.num_words
-
-
-def look_at_wall(world: Map, number: int, dictionary: Dictionary) -> bytes:
-    """A release taken between two cameras somewhere along the wall."""
-    generator = np.random.default_rng(number)
-    center = generator.uniform(1.0, world.num_images - 1.0) + PER_IMAGE / STEP / 2
-    inside = Pose(np.eye(3), np.array([-center, 0.0, 0.0])).apply(np.asarray(world.points))
-    seen = np.flatnonzero(np.abs(inside[:, 0]) < 1.9)
-    seen = np.sort(generator.permutation(seen)[:NUM_KEYPOINTS])
-    pixels = 800.0 * inside[seen, :2] / inside[seen, 2:] + (319.5, 239.5)
-    features = Features(
-        keypoints=(pixels + generator.normal(0, 0.3, pixels.shape)).clip(0, 479).astype(np.float32),
-        descriptors=np.asarray(dictionary.words)[word_of(seen, dictionary)],
-        scores=np.ones(len(seen), dtype=np.float32),
-        scales=np.ones(len(seen), dtype=np.float32),
-        angles=np.zeros(len(seen), dtype=np.float32),
-        image_size=(640, 480),
-        extractor=dictionary.extractor,
-    )
-    mechanism = SubsetMechanism(EPSILON, 1, dictionary)
-    return mechanism.release(features, rng=SecureRandom(), camera=CAMERA).to_bytes()
 
 
 if __name__ == "__main__":

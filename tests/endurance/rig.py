@@ -13,7 +13,7 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import forkserver
 from multiprocessing.connection import Connection
@@ -157,14 +157,26 @@ class Server:
         self.wait()
 
     def pids(self) -> list[int]:
-        """The first process and its workers."""
-        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
-        workers = [int(one) for one in children if _is_worker(int(one))]
-        return [self.pid, *workers]
+        """The first process, its workers, and those that compute for them."""
+        return _family(self.pid)
 
 
-def _is_worker(pid: int) -> bool:
-    return b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
+def _family(pid: int) -> list[int]:
+    found = [pid]
+    with suppress(FileNotFoundError):  # it may end while we look
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in (task / "children").read_text().split():
+                found += _family(int(child))
+    return found
+
+
+def held_bytes(pid: int) -> int:
+    """Proportional set size: a page that several processes share counts by its share."""
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return 1024 * int(line.split()[1])
+    return 0
 
 
 class ForkedServer(Server):
@@ -237,8 +249,9 @@ def cpu_seconds(pids: list[int]) -> float:
     """What these processes have computed so far."""
     total = 0
     for pid in pids:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        total += int(fields[11]) + int(fields[12])
+        with suppress(FileNotFoundError, ProcessLookupError):
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            total += int(fields[11]) + int(fields[12])
     return total / os.sysconf("SC_CLK_TCK")
 
 

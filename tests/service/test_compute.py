@@ -160,23 +160,28 @@ def test_long_work_of_one_tenant_does_not_stop_another(
     assert sum(file.exists() for file in files) == 2
 
 
-def test_long_work_goes_on_at_low_priority(
-    line: ComputeQueue, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_long_work_goes_on_at_low_priority_once_another_tenant_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compute, "LONG_SECONDS", 0.05)
+    line = ComputeQueue("test", places=1, waiting=4, limits=Limits(memory_bytes=200 * MIB))
     begun = tmp_path / "begun"
 
-    async def ask() -> None:
+    async def ask() -> tuple[int, int]:
         work = asyncio.create_task(
             line.run("loud", computations.never, {"begun": str(begun)}, seconds=600)
         )
         while not begun.exists() or not begun.read_text():
             await asyncio.sleep(0.01)
-        while os.getpriority(os.PRIO_PROCESS, int(begun.read_text())) != 19:
-            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.3)
+        before = os.getpriority(os.PRIO_PROCESS, int(begun.read_text()))
+        await line.run("quiet", computations.echo, {}, seconds=600)
+        after = os.getpriority(os.PRIO_PROCESS, int(begun.read_text()))
         work.cancel()
+        return before, after
 
-    asyncio.run(ask())
+    assert asyncio.run(ask()) == (0, 19)
+    line.close()
 
 
 def test_closing_stops_everything(tmp_path: Path) -> None:

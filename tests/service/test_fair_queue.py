@@ -85,11 +85,12 @@ def test_long_work_makes_room_for_others_and_not_for_more_of_its_own() -> None:
     for name in "abc":
         queue.put("loud", name)
     taken(queue), taken(queue)
-    assert queue.leave_place()
-    assert queue.leave_place()
-    assert queue._next() is None  # c stays in line: its tenant has as many running as places
+    assert not queue.leave_place("loud")  # nobody else waits
     queue.put("quiet", "q")
+    assert queue.leave_place("loud")
+    assert queue.leave_place("loud")
     assert taken(queue) == "q"
+    assert queue._next() is None  # c stays in line: its tenant has as many running as places
     queue.done("loud", 5.0, has_left=True)
     assert taken(queue) == "c"
 
@@ -99,7 +100,9 @@ def test_so_many_may_be_long_at_once_and_no_more() -> None:
     for number in range(LONG_PER_PLACE + 1):
         queue.put(f"tenant {number}", "long")
         taken(queue)
-        assert queue.leave_place() == (number < LONG_PER_PLACE)
+        queue.put("late", "waits")
+        assert queue.leave_place(f"tenant {number}") == (number < LONG_PER_PLACE)
+        queue.remove("late", "waits")
     queue.put("late", "waits")
     assert queue._next() is None
 

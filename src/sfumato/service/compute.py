@@ -14,7 +14,8 @@ from sfumato.service.fair_queue import LONG_PER_PLACE, FairQueue
 from sfumato.service.logs import ERROR, describe_error, log
 from sfumato.service.processes import Charge, Computer, Limits, Stopped, Work
 
-#: A job that has run for so many seconds makes room for others and goes on at low priority.
+#: A job that has run for so many seconds makes room for another tenant's and goes on at low
+#: priority.
 LONG_SECONDS = 0.5
 
 
@@ -146,7 +147,7 @@ class ComputeQueue:
         def is_wanted() -> bool:
             nonlocal has_left
             if not has_left and time.monotonic() - start > LONG_SECONDS:
-                has_left = self._queue.leave_place()
+                has_left = self._queue.leave_place(tenant)
                 if has_left:
                     computer.give_way()
             return job.is_wanted and not self._is_closed.is_set()

@@ -61,10 +61,13 @@ class FairQueue(Generic[_Job]):
                 self._changed.wait()
             return None
 
-    def leave_place(self) -> bool:
-        """A job that has run for long makes room for others, if not too many have done so."""
+    def leave_place(self, tenant: str) -> bool:
+        """A job that has run for long makes room for another tenant that waits for it.
+
+        False: nobody else waits, or too many have done so already.
+        """
         with self._changed:
-            if self._long >= LONG_PER_PLACE * self._places:
+            if self._long >= LONG_PER_PLACE * self._places or not self._lines.keys() - {tenant}:
                 return False
             self._long += 1
             self._changed.notify_all()

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from endurance.lines import Line, ask_once
-from endurance.rig import Server, held_bytes, make_key, tar_of
+from endurance.rig import Server, make_key, tar_of
 from sfumato.core.randomness import SecureRandom
 from sfumato.core.types import Camera, Features, Pose
 from sfumato.device.mechanisms import SubsetMechanism
@@ -64,7 +64,7 @@ async def weigh(
                     look_at_wall(Map.load(path, verify=False), i, dictionary) for i in range(8)
                 ]
                 await until_open(url, key, ids[path.name], bodies)
-                sums.append(sum(held_bytes(pid) for pid in server.pids()))
+                sums.append(server.memory())
             held[workers] = (sums[0], sums[1])
             print(
                 f"{workers} workers: {sums[0] / 2**20:.0f} MiB before the map "

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from endurance.lines import Line, ask_once
-from endurance.rig import Server, held_bytes, make_key, tar_of
+from endurance.rig import Server, make_key, tar_of
 from sfumato.core.releases import WordRelease
 from sfumato.core.types import Camera
 from sfumato.dictionary import Dictionary
@@ -118,7 +118,7 @@ async def highest(server: Server, seconds: float) -> int:
     """The most memory that all processes held together, looked at twice a second."""
     peak, end = 0, time.perf_counter() + seconds
     while time.perf_counter() < end:
-        peak = max(peak, sum(held_bytes(pid) for pid in server.pids()))
+        peak = max(peak, server.memory())
         await asyncio.sleep(0.5)
     return peak
 

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from endurance.lines import Cut, Line, ask_once
-from endurance.rig import Findings, ForkedServer, make_key, make_world, resident_bytes, scratch
+from endurance.rig import Findings, ForkedServer, make_key, make_world, scratch
 from sfumato.dictionary import Dictionary
 
 _DRIP_SECONDS, _REOPEN_SECONDS = 1.0, 5.0
@@ -60,7 +60,7 @@ async def _run(folder: Path, options: argparse.Namespace, findings: Findings) ->
             return await _healthy(line, path, world.release, options.requests, findings)
 
         before = await ask()
-        memory = resident_bytes(server.pid)
+        memory = server.memory()
         drips = Drips(url, other, theirs["id"], Dictionary.load("bsds-16k").fingerprint)
         tasks = [
             asyncio.create_task(
@@ -74,7 +74,7 @@ async def _run(folder: Path, options: argparse.Namespace, findings: Findings) ->
         findings.require(
             reply.status == 201, f"an upload beside slow ones is answered {reply.status}"
         )
-        memory_beside = resident_bytes(server.pid)
+        memory_beside = server.memory()
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -27,7 +27,6 @@ from endurance.rig import (
     World,
     make_key,
     make_world,
-    resident_bytes,
     scratch,
 )
 from sfumato.core.errors import MalformedRelease
@@ -209,7 +208,7 @@ async def _run(folder: Path, options: argparse.Namespace, findings: Findings) ->
         room = (await line.ask("POST", path, world.tar())).json()["id"]
         for number in range(options.count):
             if number == min(_WARM_UP, options.count // 2):
-                before = resident_bytes(server.pid)
+                before = server.memory()
             name, body = mutate(world, options.seed + number)
             try:
                 reply = await line.ask("POST", f"/v1/maps/{room}/localize", body)
@@ -221,8 +220,8 @@ async def _run(folder: Path, options: argparse.Namespace, findings: Findings) ->
             if reply.status != 200 and not 400 <= reply.status < 500:
                 findings.add(f"mutation {options.seed + number} ({name}): {reply.status}")
             if (number + 1) % 1000 == 0:
-                print(f"{number + 1}: {resident_bytes(server.pid) / 2**20:.0f} MiB", flush=True)
-        after = resident_bytes(server.pid)
+                print(f"{number + 1}: {server.memory() / 2**20:.0f} MiB", flush=True)
+        after = server.memory()
         reply = await line.ask("POST", f"/v1/maps/{room}/localize", world.release)
         findings.require(reply.status == 200, f"afterwards the release gets {reply.status}")
         line.close()

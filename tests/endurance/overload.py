@@ -22,10 +22,10 @@ from endurance.lines import Cut, Line, ask_once
 from endurance.rig import (
     Findings,
     ForkedServer,
+    Server,
     World,
     make_key,
     make_world,
-    resident_bytes,
     scratch,
 )
 
@@ -62,7 +62,7 @@ async def _run(folder: Path, options: argparse.Namespace, findings: Findings) ->
     try:
         await asyncio.to_thread(server.wait_ready)
         load = Load(server.url, path, world, findings)
-        await load.run(keys, 2 * rate, options.seconds, server.pid)
+        await load.run(keys, 2 * rate, options.seconds, server)
         await asyncio.sleep(1.0)
         reply = await ask_once(server.url, keys[1], "POST", path, world.release)
         findings.require(reply.status == 200, f"afterwards a request was answered {reply.status}")
@@ -94,7 +94,7 @@ class Load:
         self._waits: list[float] = []
         self._interval = 1.0  # between two questions of a client
 
-    async def run(self, keys: list[str], rate: float, seconds: float, pid: int) -> None:
+    async def run(self, keys: list[str], rate: float, seconds: float, server: Server) -> None:
         start = now = time.monotonic()
         self._interval = len(keys) / rate
         clients = asyncio.gather(
@@ -106,7 +106,7 @@ class Load:
         memory: list[int] = []
         best = 0.0
         while now < start + seconds:
-            memory.append(resident_bytes(pid))
+            memory.append(server.memory())
             answered, before = len(self._waits), now
             await asyncio.sleep(min(2.0, seconds / 20))
             now = time.monotonic()

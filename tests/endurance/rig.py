@@ -160,6 +160,10 @@ class Server:
         """The first process, its workers, and those that compute for them."""
         return _family(self.pid)
 
+    def memory(self) -> int:
+        """What all its processes hold together, in bytes."""
+        return sum(held_bytes(pid) for pid in self.pids())
+
 
 def _family(pid: int) -> list[int]:
     found = [pid]
@@ -238,11 +242,6 @@ def _serve(settings: dict[str, str], log: Path, ready: Connection[Any, Any]) -> 
         os.dup2(file.fileno(), 2)
     chosen = Settings().updated(settings, source="the program")
     serve(chosen, lambda host, port: ready.send(f"http://{host}:{port}"))
-
-
-def resident_bytes(pid: int) -> int:
-    """Memory of a process that is in use now."""
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def cpu_seconds(pids: list[int]) -> float:

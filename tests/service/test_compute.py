@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -203,3 +205,26 @@ def test_closing_stops_everything(tmp_path: Path) -> None:
     answers = asyncio.run(ask())
     assert [answer.code for answer in answers] == ["busy"] * 3
     assert not is_alive(int(begun.read_text()))
+
+
+def test_a_process_that_forgets_to_close_ends_all_the_same(tmp_path: Path) -> None:
+    """Computing processes ignore SIGTERM, and Python waits for its children when it ends."""
+    program = (
+        "import asyncio, computations\n"
+        "from sfumato.service.compute import ComputeQueue\n"
+        "from sfumato.service.processes import Limits\n"
+        "if __name__ == '__main__':\n"
+        "    line = ComputeQueue('x', places=1, waiting=1, limits=Limits(memory_bytes=1 << 28))\n"
+        "    print(asyncio.run(line.run('x', computations.echo, {}, seconds=600))['pid'])\n"
+    )
+    (tmp_path / "program.py").write_text(program)
+    paths = os.pathsep.join([str(Path(computations.__file__).parent), *sys.path])
+    shown = subprocess.run(
+        [sys.executable, str(tmp_path / "program.py")],
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=True,
+    )
+    assert not is_alive(int(shown.stdout))

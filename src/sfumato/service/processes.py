@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,7 @@ class Computer:
         self._limits = limits
         self._process: Any = None
         self._line: Connection[Any, Any] | None = None
+        self._at_exit: Any = None
 
     def start(self) -> None:
         """Fork, and wait until it can compute."""
@@ -68,6 +70,8 @@ class Computer:
         self._process = _context.Process(target=_serve, args=(theirs, self._limits), daemon=True)
         self._process.start()
         theirs.close()
+        # This process would wait at its own end, for ever, for one that ignores SIGTERM.
+        self._at_exit = Finalize(None, self._process.kill, exitpriority=1)
         self._line.recv_bytes()
 
     def run(
@@ -112,6 +116,7 @@ class Computer:
 
     def end(self) -> None:
         if self._process is not None:
+            self._at_exit.cancel()
             self._process.kill()
             self._process.join()
             self._process.close()

@@ -13,6 +13,7 @@ import os
 import shutil
 import signal
 import socket
+import sys
 import tempfile
 import threading
 import time
@@ -42,6 +43,11 @@ WORKER_SETTINGS = "SFUMATO_WORKER_SETTINGS"
 
 def serve(settings: Settings, ready: Callable[[str, int], None]) -> None:
     """Serve until SIGTERM; `ready` is called with host and port once requests are answered."""
+    if not sys.platform.startswith("linux"):
+        raise InvalidInput(
+            f"sfumato serve needs Linux, whose kernel limits what a request may use; this is "
+            f"{sys.platform}. Run it in a container or a virtual machine."
+        )
     signal.signal(signal.SIGTERM, _leave)
     logs.configure()
     raise_file_limit()

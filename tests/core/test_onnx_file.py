@@ -56,7 +56,7 @@ def test_missing_empty_and_enormous_files_are_refused(
 ) -> None:
     with pytest.raises(Missing, match="there is no file"):
         OnnxFile(tmp_path / "none.onnx")
-    with pytest.raises(Missing, match="there is no file"):
+    with pytest.raises(InvalidInput, match="it is a folder"):
         OnnxFile(tmp_path)
     (tmp_path / "empty.onnx").write_bytes(b"")
     with pytest.raises(InvalidInput, match="it has 0"):

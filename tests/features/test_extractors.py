@@ -16,9 +16,9 @@ from PIL import Image
 
 from sfumato.core.errors import InvalidInput, SfumatoError, UnreadableImage
 from sfumato.features import EXTRACTORS, extract
+from sfumato.features.image import MAX_SIFT_PIXELS
 from sfumato.features.opencv import (
     HARRIS_DIAMETER,
-    MAX_SIFT_PIXELS,
     _whole_bytes,
     harris_corners,
     root,

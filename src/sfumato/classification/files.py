@@ -19,6 +19,7 @@ from sfumato.classification.model_arrays import (
 from sfumato.core.arrays import read_arrays, write_arrays
 from sfumato.core.codes import MapShape
 from sfumato.core.errors import InvalidInput, SfumatoError
+from sfumato.core.files import parse_json
 
 if TYPE_CHECKING:
     from sfumato.classification.counting import CountingClassifier
@@ -143,7 +144,7 @@ def _named(what: str, homes: dict[str, str], name: str) -> Any:
 
 
 def _settings(text: str) -> dict[str, Any]:
-    settings = json.loads(text)
+    settings = parse_json(text)
     if not isinstance(settings, dict):
         raise InvalidInput("its settings are no settings")
     if settings.get("map_shape") is not None:

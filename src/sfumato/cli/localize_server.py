@@ -24,6 +24,7 @@ from sfumato.device.ledger import Caps, Ledger
 from sfumato.device.protect import Filter, PictureFilter
 from sfumato.dictionary import Dictionary
 from sfumato.features import load_image
+from sfumato.features.image import MAX_SIFT_PIXELS
 from sfumato.service.client import Client, Prepared
 from sfumato.service.client.pins import own_words
 from sfumato.service.client.told import told
@@ -131,7 +132,7 @@ def _send_photo(
         raise InvalidInput("a pose needs the camera's intrinsics: give --camera MODEL,param,…")
     if request.cap is not None and request.ledger is None:
         raise InvalidInput("--cap needs --ledger FILE, where the spending is kept.")
-    picture = load_image(photo)
+    picture = load_image(photo, max_pixels=MAX_SIFT_PIXELS)
     camera = parse_camera(request.camera, (picture.shape[1], picture.shape[0]))
     hidden: list[Suppression] = []
     account = _ledger(request)

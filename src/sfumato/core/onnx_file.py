@@ -1,11 +1,12 @@
 """Networks in ONNX files: the one door to onnxruntime.
 
-A file may come from anywhere. It is read as bytes, so that it cannot pull in other files, it runs
+A file may come from anywhere. What it refers to outside itself is refused (`onnx_inside`), it runs
 on the processor alone, and whatever onnxruntime says against it becomes one sentence.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,8 @@ from numpy.typing import NDArray
 
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput, Missing
+from sfumato.core.files import open_plain
+from sfumato.core.onnx_inside import check_network
 
 #: The format itself ends at 2 GB; nothing a device should run comes near half of it.
 MAX_BYTES = 1 << 30
@@ -46,10 +49,11 @@ class OnnxFile:
             check_count("threads", threads, low=1)
         self.path = Path(path)
         self.what = what
-        data = _read(self.path, what)
+        data = read_network(self.path, what)
         runtime = _runtime(what)
         options = runtime.SessionOptions()
         options.log_severity_level = _QUIET
+        options.add_session_config_entry("session.load_model_format", "ONNX")
         if threads is not None:
             options.intra_op_num_threads = threads
         try:
@@ -91,19 +95,26 @@ def _runtime(what: str) -> Any:
     return onnxruntime
 
 
-def _read(path: Path, what: str) -> bytes:
-    if not path.is_file():
-        raise Missing(f"there is no file of {what} at {path}; name another one.")
-    size = path.stat().st_size
-    if not 0 < size <= MAX_BYTES:
-        raise InvalidInput(
-            f"{path} must hold {what} of 1 to {MAX_BYTES:,} bytes, it has {size:,}; "
-            "name another file."
-        )
+def read_network(path: Path, what: str) -> bytes:
+    """The bytes of an ONNX file that refers to nothing outside itself."""
     try:
-        return path.read_bytes()
+        with open_plain(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if not 0 < size <= MAX_BYTES:
+                raise InvalidInput(
+                    f"{path} must hold {what} of 1 to {MAX_BYTES:,} bytes, it has {size:,}; "
+                    "name another file."
+                )
+            data = file.read(size)
+    except FileNotFoundError:
+        raise Missing(f"there is no file of {what} at {path}; name another one.") from None
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}.") from None
+    try:
+        check_network(data)
+    except InvalidInput as error:
+        raise InvalidInput(f"{path} is not {what} that can be run: {error}") from None
+    return data
 
 
 def _port(item: Any) -> Port:

@@ -10,10 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +23,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import DamagedFile, InvalidInput
+from sfumato.core.files import open_plain, parse_json, read_limited
+from sfumato.core.npy_file import map_array
 
 MANIFEST = "manifest.json"
 TEMPORARY = ".tmp-"
+#: Names of images and cameras are what makes a manifest long: 20,000 images with a camera each
+#: fit, 70,000 that share one. Parsed, it takes up to 25 times its length in memory.
+MAX_MANIFEST_BYTES = 4 << 20
+_FILE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 
 
 def write_file(path: Path, data: bytes) -> None:
@@ -101,25 +109,42 @@ def save_arrays(
         content = {**manifest, "files": checksums}
         content["checksum"] = _manifest_checksum(content)
         text = json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False)
-        (directory / MANIFEST).write_text(text + "\n", encoding="utf-8")
+        data = (text + "\n").encode()
+        if len(data) > MAX_MANIFEST_BYTES:
+            raise InvalidInput(
+                f"the names and cameras of a {manifest.get('kind')} may take "
+                f"{MAX_MANIFEST_BYTES:,} bytes, these take {len(data):,}; split it into several."
+            )
+        (directory / MANIFEST).write_bytes(data)
 
 
 def load_manifest(path: Path, *, kind: str) -> dict[str, Any]:
     """Read and check the manifest of a stored directory; `kind` says what it should be."""
     file = Path(path) / MANIFEST
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = parse_json(
+            read_limited(file, MAX_MANIFEST_BYTES, what="manifest", follow_links=False)
+        )
+        sound = isinstance(content, dict) and content.get("checksum") == _manifest_checksum(content)
+    except InvalidInput:
+        raise
     except FileNotFoundError:
         raise InvalidInput(f"{path} is not a stored {kind}: it has no {MANIFEST}.") from None
     except NotADirectoryError:
         raise InvalidInput(f"{path} is not a stored {kind}: it is a file.") from None
-    except (UnicodeDecodeError, json.JSONDecodeError):
+    except (ValueError, RecursionError):
         raise DamagedFile(f"{file} is damaged: it is not valid JSON; restore the {kind}.") from None
-    if not isinstance(content, dict) or content.get("checksum") != _manifest_checksum(content):
+    if not sound:
         raise DamagedFile(f"{file} is damaged: its checksum does not match; restore the {kind}.")
     if content.get("kind") != kind:
-        raise InvalidInput(f"{path} holds a {content.get('kind')!r}, a {kind!r} is needed.")
-    return content
+        found = str(content.get("kind"))[:40]
+        raise InvalidInput(f"{path} holds a {found!r}, a {kind!r} is needed.")
+    if not _are_checksums(content.get("files")):
+        raise DamagedFile(
+            f"{file} is damaged: it must list the plain names of its files with their checksums; "
+            f"restore the {kind}."
+        )
+    return dict(content)
 
 
 def load_array(
@@ -129,27 +154,43 @@ def load_array(
 
     `verify=False` is for whoever knows that another process has just checked them.
     """
-    file = Path(path) / f"{name}.npy"
-    if verify:
-        check_file(path, file.name, manifest)
-    try:
-        array = np.load(file, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError):
-        raise DamagedFile(f"{file} is damaged and cannot be mapped; restore it.") from None
-    return np.asarray(array)
+    with open_stored(path, f"{name}.npy", manifest, verify=verify) as file:
+        try:
+            return np.asarray(map_array(file))
+        except (ValueError, OSError, OverflowError, MemoryError) as error:
+            reason = str(error).partition("\n")[0]
+            raise DamagedFile(
+                f"{Path(path) / name}.npy is damaged and cannot be mapped: {reason}; restore it."
+            ) from None
 
 
 def check_file(path: Path, name: str, manifest: Mapping[str, Any]) -> Path:
     """Return the path of a stored file whose bytes match the manifest."""
-    file = Path(path) / name
+    with open_stored(path, name, manifest):
+        return Path(path) / name
+
+
+def open_stored(
+    path: Path, name: str, manifest: Mapping[str, Any], *, verify: bool = True
+) -> BufferedReader:
+    """Open a file that the manifest lists; a link, a pipe or other bytes are refused."""
     expected = manifest["files"].get(name)
-    if expected is None or not file.is_file():
-        raise DamagedFile(f"{path} is incomplete: {name} is missing; restore it.")
-    if file_checksum(file) != expected:
+    try:
+        if expected is None:
+            raise FileNotFoundError
+        file = open_plain(Path(path) / name, follow_links=False)
+    except FileNotFoundError:
+        raise DamagedFile(f"{path} is incomplete: {name} is missing; restore it.") from None
+    except OSError as error:
+        raise DamagedFile(f"{Path(path) / name} cannot be read: {error.strerror}.") from None
+    if verify and hashlib.file_digest(file, "sha256").hexdigest() != expected:
+        size = file.tell()
+        file.close()
         raise DamagedFile(
-            f"{file} is damaged: {file.stat().st_size} bytes whose checksum is not the one in "
+            f"{Path(path) / name} is damaged: {size} bytes whose checksum is not the one in "
             "the manifest; restore it."
         )
+    file.seek(0)
     return file
 
 
@@ -162,3 +203,10 @@ def file_checksum(path: Path) -> str:
 def _manifest_checksum(content: Mapping[str, Any]) -> str:
     bare = {key: value for key, value in content.items() if key != "checksum"}
     return hashlib.sha256(json.dumps(bare, sort_keys=True).encode()).hexdigest()
+
+
+def _are_checksums(files: Any) -> bool:
+    """Names and checksums of files in the directory itself: a path would lead out of it."""
+    return isinstance(files, dict) and all(
+        _FILE_NAME.fullmatch(name) and isinstance(value, str) for name, value in files.items()
+    )

@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput, Missing
+from sfumato.core.files import open_plain
 
 #: More than any set of this kind; a header that announces more is refused before it is believed.
 MAX_BYTES = 1 << 31
+_DEFLATE_RATIO = 1100  # zlib packs at most 1032 bytes into one
 _UNSIGNED_BYTES = 0x08
 
 
@@ -57,8 +59,11 @@ def read_idx(path: str | Path, *, num_axes: int | None = None) -> NDArray[np.uin
         with _open(file) as stream:
             shape = _read_header(stream, file.name)
             size = math.prod(shape)
+            _check_size(file, size, packed=isinstance(stream, gzip.GzipFile))
             # One byte more than announced shows what follows, and bounds what is unpacked.
             data = stream.read(size + 1)
+    except InvalidInput:
+        raise
     except (OSError, EOFError, zlib.error) as error:
         raise InvalidInput(f"{file} cannot be read as an idx file: {error}.") from None
     if len(data) != size:
@@ -90,10 +95,17 @@ def _read_header(stream: gzip.GzipFile | BinaryIO, name: str) -> tuple[int, ...]
     return shape
 
 
+def _check_size(file: Path, size: int, *, packed: bool) -> None:
+    """What is announced must fit the file before memory is asked for."""
+    available = file.stat().st_size * (_DEFLATE_RATIO if packed else 1)
+    if size > available:
+        raise InvalidInput(f"{file} announces {size} bytes, it can hold {available}; restore it.")
+
+
 def _open(file: Path) -> gzip.GzipFile | BinaryIO:
-    with file.open("rb") as probe:
+    with open_plain(file) as probe:
         packed = probe.read(2) == b"\x1f\x8b"
-    return gzip.open(file, "rb") if packed else file.open("rb")
+    return gzip.open(file, "rb") if packed else open_plain(file)
 
 
 def _find(root: Path, stem: str) -> Path:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput, Missing
+from sfumato.core.onnx_file import read_network
 from sfumato.detectors.base import Boxes, clip_boxes, drop_repeats
 
 # How sure, the logarithm of height and width, the offset, and landmarks that are not used.
@@ -35,10 +36,10 @@ class FaceDetector:
 
         self._min_score = min_score
         file = _bundled() if path is None else Path(path)
-        if not file.is_file():
-            raise Missing(f"there is no network for faces at {file}; name another file.")
+        # Given as bytes: OpenCV, too, opens what a file refers to beside itself.
+        data = np.frombuffer(read_network(file, "a network for faces"), dtype=np.uint8)
         try:
-            self._network: Any = cv2.dnn.readNetFromONNX(str(file), cv2.dnn.ENGINE_NEW)
+            self._network: Any = cv2.dnn.readNetFromONNX(data, cv2.dnn.ENGINE_NEW)
         except cv2.error:
             raise InvalidInput(f"{file} is not a network that OpenCV can run.") from None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput
+from sfumato.core.files import parse_json, read_limited
 from sfumato.detectors.base import MAX_BOXES, Boxes
 from sfumato.features.image import load_image
 
@@ -68,12 +68,12 @@ def mask_boxes(mask: NDArray[np.bool_]) -> Boxes:
 
 def _read_boxes(path: Path) -> Boxes:
     try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise InvalidInput(f"{path} is larger than a file of boxes can be ({_MAX_BYTES:,}).")
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = parse_json(read_limited(path, _MAX_BYTES, what="file of boxes"))
+    except InvalidInput:
+        raise
     except OSError as error:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}.") from None
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError):
+    except ValueError:
         raise InvalidInput(f"{path} is not a file of boxes: {_FORM} is needed, as JSON.") from None
     if not isinstance(content, list):
         raise InvalidInput(f"{path} must hold a list of boxes: {_FORM}.")

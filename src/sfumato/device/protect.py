@@ -16,6 +16,7 @@ from sfumato.core.types import Camera, Features
 from sfumato.device.ledger import Ledger
 from sfumato.device.mechanisms.base import Mechanism, check_source
 from sfumato.features import check_image, extract, load_image
+from sfumato.features.image import MAX_SIFT_PIXELS
 
 
 class Filter(Protocol):
@@ -61,7 +62,10 @@ def select(
     image: NDArray[Any] | str | os.PathLike[str], pipeline: Pipeline, *, rng: RandomSource
 ) -> Features:
     """The features of a picture that may be released; they are still on the device."""
-    picture = load_image(image) if isinstance(image, str | os.PathLike) else check_image(image)
+    if isinstance(image, str | os.PathLike):
+        picture = load_image(image, max_pixels=MAX_SIFT_PIXELS)
+    else:
+        picture = check_image(image)
     features = extract(picture, pipeline.extractor, max_keypoints=pipeline.max_keypoints)
     for keep in pipeline.filters:
         if isinstance(keep, PictureFilter):

@@ -26,7 +26,13 @@ from sfumato.dictionary.nested import (
     level_fingerprint,
     make_levels,
 )
-from sfumato.dictionary.words import check_metric, check_provenance, check_words, fingerprint_of
+from sfumato.dictionary.words import (
+    check_metric,
+    check_provenance,
+    check_stored_words,
+    check_words,
+    fingerprint_of,
+)
 
 KIND = "dictionary"
 FORMAT = 1
@@ -110,6 +116,14 @@ class Dictionary:
             )
         words = load_array(folder, "words", manifest)
         extractor, metric = str(manifest.get("extractor")), str(manifest.get("metric"))
+        sizes = manifest.get("levels", [])
+        try:
+            check_extractor_name(extractor)
+            check_metric(metric, extractor, check_stored_words(words))
+            for size in sizes if isinstance(sizes, list) else [sizes]:
+                check_count("levels", size, low=1)
+        except InvalidInput as error:
+            raise DamagedFile(f"{folder} is damaged: {error}") from None
         if fingerprint_of(words, extractor) != manifest.get("fingerprint"):
             raise DamagedFile(
                 f"{folder} is damaged: its words do not have the fingerprint of its manifest; "
@@ -128,7 +142,6 @@ class Dictionary:
 
         own = {"kind", "format", "checksum", "files", "levels"}
         own |= set(_identity(words, extractor, metric, ""))
-        sizes = manifest.get("levels", [])
         levels = {size: load_array(folder, f"level-{size}", manifest) for size in sizes}
         try:
             check_levels(levels, len(words))

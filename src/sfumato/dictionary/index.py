@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import DamagedFile, InvalidInput
+from sfumato.core.files import open_plain
+from sfumato.dictionary.graph_file import check_graph
 from sfumato.dictionary.vectors import Space, nearest_exact
 
 INDEX_KINDS = ("auto", "exact", "graph")
@@ -124,12 +126,15 @@ def read_index(file: Path, words: NDArray[Any], *, metric: str) -> WordIndex:
     binary = metric == "hamming"
     read = faiss.deserialize_index_binary if binary else faiss.deserialize_index
     try:
-        graph = read(np.frombuffer(file.read_bytes(), dtype=np.uint8))
-    except (OSError, RuntimeError):
-        raise DamagedFile(f"{file} is damaged and cannot be read; restore it.") from None
-    if graph.ntotal != len(words):
+        with open_plain(file, follow_links=False) as stream:
+            data = stream.read()
+        check_graph(data, *words.shape, binary=binary)
+        graph = read(np.frombuffer(data, dtype=np.uint8))
+    except InvalidInput:
+        raise
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
         raise DamagedFile(
-            f"{file} is an index over {graph.ntotal} words, the dictionary has {len(words)}; "
-            "restore it."
-        )
+            f"{file} is damaged or not the graph of these words ({reason}); restore it."
+        ) from None
     return GraphIndex(graph, binary=binary)

@@ -67,7 +67,8 @@ def compact(groups: NDArray[Any]) -> NDArray[Any]:
 def check_levels(levels: Mapping[int, NDArray[Any]], num_words: int) -> None:
     """Refuse groups that do not cover the words, or leave a coarse word without any."""
     for size, groups in levels.items():
-        whole = groups.shape == (num_words,) and len(np.unique(groups)) == size
+        whole = groups.shape == (num_words,) and groups.dtype.kind == "u"
+        whole = whole and len(np.unique(groups)) == size
         if not whole or int(groups.max()) != size - 1:
             raise InvalidInput(
                 f"the level of {size} words must put each of {num_words} words into one of "

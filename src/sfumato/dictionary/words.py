@@ -35,6 +35,16 @@ def check_words(words: Any) -> NDArray[Any]:
     return kept
 
 
+def check_stored_words(words: NDArray[Any]) -> NDArray[Any]:
+    """Return words of a file, as `check_words` made them, without copying them into memory."""
+    if words.ndim != 2 or min(words.shape) < 1 or len(words) < 2 or not words.flags.c_contiguous:
+        raise InvalidInput(f"words must have shape (number of words, D), got {words.shape}.")
+    if words.dtype not in (np.uint8, np.float32):
+        raise InvalidInput(f"words must be uint8 or float32, got {words.dtype}.")
+    check_finite("words", words)
+    return words
+
+
 def check_metric(metric: str | None, extractor: str, words: NDArray[Any]) -> str:
     """Return the metric of these words: what the extractor says, or what was asked for."""
     if metric is None:

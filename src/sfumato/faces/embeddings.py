@@ -6,7 +6,6 @@ one keypoint of a 1×1 picture, so that a release says nothing about where in wh
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.arrays import read_arrays
 from sfumato.core.checks import check_shape
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.types import Features, Frozen, check_extractor_name, frozen_array
@@ -95,25 +95,17 @@ def load_embeddings(path: str | Path, *, embedder: str = "given") -> Embeddings:
     Nothing in the file is executed: arrays of Python objects are refused.
     """
     file = Path(path)
-    try:
-        with file.open("rb") as handle:
-            loaded = np.load(handle, allow_pickle=False)
-            if isinstance(loaded, np.ndarray):
-                vectors, names = loaded, [str(row) for row in range(len(loaded))]
-            else:
-                vectors, names = loaded["embeddings"], [str(name) for name in loaded["names"]]
-    except FileNotFoundError:
-        raise InvalidInput(f"there is no file of embeddings at {file}.") from None
-    except KeyError:
+    if not file.exists():
+        raise InvalidInput(f"there is no file of embeddings at {file}.")
+    arrays = read_arrays(file)
+    if set(arrays) == {"array"}:
+        vectors = check_vectors(arrays["array"])
+        return Embeddings(vectors, tuple(str(row) for row in range(len(vectors))), embedder)
+    if not {"names", "embeddings"} <= set(arrays) or arrays["names"].ndim != 1:
         raise InvalidInput(
-            f"{file} must hold the arrays 'names' and 'embeddings', it holds others."
-        ) from None
-    except (OSError, ValueError, TypeError, EOFError, zipfile.BadZipFile):
-        raise InvalidInput(
-            f"{file} is not a whole .npy or .npz file of numbers; write it with np.save or "
-            "np.savez."
-        ) from None
-    return Embeddings(vectors, tuple(names), embedder)
+            f"{file} must hold the arrays 'names' and 'embeddings', one row for each face."
+        )
+    return Embeddings(arrays["embeddings"], tuple(arrays["names"].tolist()), embedder)
 
 
 def save_embeddings(embeddings: Embeddings, path: str | Path) -> None:

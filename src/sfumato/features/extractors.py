@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
 from sfumato.core.types import Features
-from sfumato.features.image import check_image, load_image
+from sfumato.features.image import MAX_SIFT_PIXELS, check_image, load_image
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,10 @@ def extract(
     empty features with the extractor's dimension and dtype.
     """
     spec = check_request(extractor, max_keypoints=max_keypoints, weights=weights)
-    pixels = load_image(image) if isinstance(image, str | os.PathLike) else check_image(image)
+    if isinstance(image, str | os.PathLike):
+        pixels = load_image(image, max_pixels=MAX_SIFT_PIXELS)
+    else:
+        pixels = check_image(image)
     # OpenCV is imported when the first picture comes, not when sfumato.features is.
     if spec.offline:
         from sfumato.features.opencv import extract_offline

@@ -13,7 +13,7 @@ from sfumato.core.errors import InvalidInput, UnreadableImage
 from sfumato.core.progress import Progress, silent
 from sfumato.core.types import Features
 from sfumato.features.extractors import check_request, extract
-from sfumato.features.image import decode_image
+from sfumato.features.image import MAX_SIFT_PIXELS, decode_image
 
 _SUFFIXES = "jpg jpeg png tif tiff webp bmp gif ppm pgm pbm pnm jp2 avif"
 SUFFIXES = frozenset(f".{kind}" for kind in _SUFFIXES.split())
@@ -133,7 +133,7 @@ def iter_folder_features(
             name.encode()
         except UnicodeEncodeError:
             raise UnreadableImage("its name is not valid UTF-8; rename the file.") from None
-        pixels = decode_image(root / name)
+        pixels = decode_image(root / name, max_pixels=MAX_SIFT_PIXELS)
         return extract(pixels, extractor, max_keypoints=max_keypoints, weights=weights)
 
     workers = max(1, min(os.cpu_count() or 1, 4))

@@ -25,24 +25,29 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch
 from sfumato.core.types import Features
+from sfumato.features.h5_inside import (
+    Refused,
+    find_group,
+    is_dataset,
+    list_links,
+    read_arrays,
+    read_number,
+    read_text,
+)
 
 #: HDF5 1.10 and later checksum their own structure; older layouts loop or crash when damaged.
 LAYOUT = ("v110", "v110")
 EXTRACTOR = "sfumato_extractor"
 CHECKSUM = "sfumato_crc32"
 _ORDER = ("keypoints", "descriptors", "scores", "image_size", "scales", "angles")
+_ORIENTATIONS = "oris"  # hloc's own name
 
 
 def list_feature_names(path: str | Path) -> tuple[str, ...]:
     """Names of all pictures in a features file, sorted."""
-    names: list[str] = []
-
-    def visit(name: str, item: Any) -> None:
-        if isinstance(item, h5py.Group) and isinstance(item.get("keypoints"), h5py.Dataset):
-            names.append(name)
-
     with open_features(path) as file:
-        file.visititems(visit)
+        links = [link for link in list_links(file) if link.endswith(f"/{_ORDER[0]}")]
+        names = [link.rpartition("/")[0] for link in links if is_dataset(file, link)]
     return tuple(sorted(names))
 
 
@@ -54,14 +59,12 @@ def read_features(path: str | Path, name: str, *, extractor: str | None = None) 
     """
     check_picture_name(name)
     with open_features(path) as file:
-        group = file.get(name)
-        if not isinstance(group, h5py.Group) or "keypoints" not in group:
+        group = find_group(file, name)
+        if group is None or "keypoints" not in group:
             raise InvalidInput(f"{path} holds no picture named {name!r}; list_feature_names does.")
         written = stored_extractor(file)
-        arrays = {
-            key: np.asarray(item[()]) for key, item in group.items() if hasattr(item, "dtype")
-        }
-        checksum = group.attrs.get(CHECKSUM)
+        arrays = read_arrays(group, (*_ORDER, _ORIENTATIONS))
+        checksum = read_number(group, CHECKSUM)
     if written is None and extractor is None:
         raise InvalidInput(
             f"{path} does not say which extractor made it; give its name, extractor='…'."
@@ -69,7 +72,7 @@ def read_features(path: str | Path, name: str, *, extractor: str | None = None) 
     if written is not None and extractor not in (None, written):
         raise Mismatch(f"{path} holds {written} features, {extractor} was asked for.")
     if checksum is not None and (
-        not set(_ORDER) <= set(arrays) or int(checksum) != arrays_checksum(arrays)
+        not set(_ORDER) <= set(arrays) or checksum != arrays_checksum(arrays)
     ):
         raise _damaged(path)
     if checksum is None:
@@ -80,9 +83,15 @@ def read_features(path: str | Path, name: str, *, extractor: str | None = None) 
         scores=arrays["scores"],
         scales=arrays["scales"],
         angles=arrays["angles"],
-        image_size=tuple(int(side) for side in arrays["image_size"]),  # type: ignore[arg-type]
+        image_size=_image_size(path, arrays["image_size"]),
         extractor=written or extractor or "",
     )
+
+
+def _image_size(path: str | Path, sides: NDArray[Any]) -> tuple[int, int]:
+    if sides.shape != (2,) or not np.isfinite(sides).all():
+        raise InvalidInput(f"{path} must hold an image_size of two whole numbers.")
+    return int(sides[0]), int(sides[1])
 
 
 def _complete(path: str | Path, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -102,7 +111,7 @@ def _complete(path: str | Path, arrays: dict[str, NDArray[Any]]) -> dict[str, ND
         # Half precision rounds to whole pixels beyond 1024, and so over the border.
         points = np.clip(points.astype(np.float32), 0, size.astype(np.float32) - 1)
     # hloc's own SIFT gives σ as scales and degrees as oris; our scales are diameters.
-    angles = np.mod(arrays["oris"], 360) if "oris" in arrays else none - 1
+    angles = np.mod(arrays[_ORIENTATIONS], 360) if _ORIENTATIONS in arrays else none - 1
     return {
         "keypoints": points,
         "descriptors": arrays["descriptors"],
@@ -141,18 +150,12 @@ def arrays_checksum(arrays: dict[str, NDArray[Any]]) -> int:
 
 def stored_extractor(file: h5py.File) -> str | None:
     """The extractor a file says it was made by, None if it does not say."""
-    return get_text(file, EXTRACTOR)
+    return read_text(file, EXTRACTOR)
 
 
 def set_text(file: h5py.File, key: str, value: str) -> None:
     """Keep a text as an attribute, in place: HDF5's heap for strings has no checksum."""
     file.attrs[key] = np.bytes_(value.encode())
-
-
-def get_text(file: h5py.File, key: str) -> str | None:
-    """Read a text that `set_text` kept."""
-    value = file.attrs.get(key)
-    return value.decode() if isinstance(value, bytes) else None
 
 
 def check_picture_name(name: str) -> str:
@@ -182,9 +185,11 @@ def open_features(path: str | Path) -> Iterator[h5py.File]:
         raise InvalidInput(f"{path} is being written by another program; wait for it.") from None
     except PermissionError:
         raise InvalidInput(f"{path} may not be opened; check its permissions.") from None
+    except Refused as error:
+        raise InvalidInput(f"{path} is refused: {error}") from None
     except InvalidInput:
         raise
-    except (OSError, RuntimeError, KeyError, ValueError, TypeError, UnicodeDecodeError):
+    except (OSError, RuntimeError, KeyError, ValueError, TypeError, OverflowError, MemoryError):
         raise _damaged(path) from None
 
 

@@ -19,9 +19,11 @@ from sfumato.core.errors import InvalidInput, UnreadableImage
 from sfumato.core.types import MAX_IMAGE_SIDE
 
 MAX_PIXELS = 100_000_000
+#: SIFT's pyramid takes about 240 bytes per pixel: 30 megapixels are some 7 GB.
+MAX_SIFT_PIXELS = 30_000_000
 
 #: Only formats whose decoders are plain C code: Pillow's EPS reader, for one, starts a program.
-_FORMATS = ("JPEG", "PNG", "TIFF", "WEBP", "BMP", "GIF", "PPM", "JPEG2000", "AVIF")
+FORMATS = ("JPEG", "PNG", "TIFF", "WEBP", "BMP", "GIF", "PPM", "JPEG2000", "AVIF")
 _BITS, _PHOTOMETRIC, _ORIENTATION, _PLANES = 258, 262, 274, 284  # TIFF and EXIF tags
 _FLOAT_SLACK = 1e-3  # resampling overshoots white and black a little
 
@@ -72,14 +74,14 @@ def decode_image(
             raise UnreadableImage("the file is empty.")
         with _pillow, warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with Image.open(file, formats=_FORMATS) as image:
+            with Image.open(file, formats=FORMATS) as image:
                 _check_header(image, max_pixels)
                 image.load()
                 return _upright_rgb(image)
     except InvalidInput:
         raise
     except UnidentifiedImageError:
-        known = ", ".join(_FORMATS)
+        known = ", ".join(FORMATS)
         raise UnreadableImage(f"this is not a picture of a known kind ({known}).") from None
     except Image.DecompressionBombError:
         # Pillow's own limit, above MAX_PIXELS; it stands even where max_pixels is larger.

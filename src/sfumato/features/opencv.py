@@ -17,9 +17,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import InvalidInput, SfumatoError
 from sfumato.core.types import Features
 from sfumato.features.extractors import ExtractorSpec
-
-#: SIFT's pyramid takes about 240 bytes per pixel: 30 megapixels are some 7 GB.
-MAX_SIFT_PIXELS = 30_000_000
+from sfumato.features.image import MAX_SIFT_PIXELS
 
 #: Diameter in pixels given to every Harris corner; FREAK's smallest pattern belongs to it,
 #: and SIFT's 4×4 cells then cover 42 pixels.

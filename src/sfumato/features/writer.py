@@ -30,12 +30,12 @@ from sfumato.features.h5 import (
     EXTRACTOR,
     LAYOUT,
     check_picture_name,
-    get_text,
     list_feature_names,
     open_features,
     set_text,
     write_group,
 )
+from sfumato.features.h5_inside import read_text
 
 _SETTINGS, _NAME = "sfumato_settings", "sfumato_name"
 _LOCK, _WHOLE, _PART = "lock", "whole.h5", ".part.h5"
@@ -81,7 +81,7 @@ class FeatureWriter:
             raise InvalidInput(f"the folder {self.path.parent} does not exist; make it first.")
         if self.path.exists():
             with open_features(self.path) as file:
-                self._check_settings(get_text(file, _SETTINGS))
+                self._check_settings(read_text(file, _SETTINGS))
         self._lock = self._take_lock()
         try:
             settings = self._parts / "settings.json"
@@ -160,7 +160,7 @@ class FeatureWriter:
     def _copy(self, part: Path, file: h5py.File) -> None:
         try:
             with h5py.File(part, "r") as source:
-                name = get_text(source, _NAME) or ""
+                name = read_text(source, _NAME) or ""
                 # Killed between taking the place of the old file and removing the parts.
                 if name not in self._stored:
                     source.copy(source[name], file, name=name)

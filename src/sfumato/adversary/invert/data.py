@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from sfumato.adversary.invert.encoders import Encoded, Source, encode
 from sfumato.adversary.invert.sparse import MapOptions, PixelMap, map_pixels
+from sfumato.core.arrays import read_arrays
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput, UnreadableImage
 from sfumato.core.storage import write_file
@@ -197,10 +197,10 @@ class ExampleSource:
 
     def _read(self, file: Path) -> tuple[NDArray[np.uint8], Features] | None:
         try:
-            with np.load(file, allow_pickle=False) as stored:
-                fields: dict[str, Any] = {name: stored[name] for name in _FIELDS}
-                picture = stored["picture"]
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            stored = read_arrays(file)
+            fields: dict[str, Any] = {name: stored[name] for name in _FIELDS}
+            picture = stored["picture"]
+        except (InvalidInput, KeyError):
             return None  # absent or damaged: made again, the same
         size = (picture.shape[1], picture.shape[0])
         return picture, Features(image_size=size, extractor=self.view.extractor, **fields)

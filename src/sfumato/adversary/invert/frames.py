@@ -7,7 +7,6 @@ lie, and what they show, must fit together. A small network asks the nearest one
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -19,6 +18,7 @@ from scipy.spatial import cKDTree
 
 from sfumato.core.checks import check_count, check_finite, check_shape
 from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.files import parse_json
 from sfumato.core.onnx_file import OnnxFile
 from sfumato.core.types import check_image_size, check_keypoints
 
@@ -106,7 +106,7 @@ class FrameNetwork:
     def __init__(self, path: str | Path, *, threads: int | None = None) -> None:
         self._file = OnnxFile(path, threads=threads, what="a network for frames")
         try:
-            told = json.loads(self._file.metadata[METADATA])
+            told = parse_json(self._file.metadata[METADATA])
             self.neighbours = check_count("neighbours", told["neighbours"], low=1, high=256)
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidInput(f"{path} is not a network for frames of sfumato.") from error

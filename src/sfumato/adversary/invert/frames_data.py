@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from sfumato.adversary.invert.data import Pictures, fit_square, random_crop
 from sfumato.adversary.invert.encoders import scale_descriptors
 from sfumato.adversary.invert.frames import Neighbourhood, find_neighbourhood
+from sfumato.core.arrays import read_arrays
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
 from sfumato.core.storage import write_file
@@ -146,9 +146,9 @@ class FrameSource:
         key = hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()[:32]
         file = self.cache / f"{key}.npz"
         try:
-            with np.load(file, allow_pickle=False) as stored:
-                return _posed({f: stored[f] for f in _FIELDS}, tuple(stored["size"].tolist()))
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            stored = read_arrays(file)
+            return _posed({f: stored[f] for f in _FIELDS}, tuple(stored["size"].tolist()))
+        except (InvalidInput, KeyError):
             pass  # absent or damaged: made again, the same
         rng = np.random.default_rng([self.seed, 3, int(key[:15], 16)])
         side = int(rng.integers(o.smallest, o.largest + 1))

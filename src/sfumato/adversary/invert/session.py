@@ -6,7 +6,6 @@ sentence; here its own description is read, and compared with the inputs it real
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from sfumato.adversary.invert.encoders import Encoded
 from sfumato.adversary.invert.export import INPUTS, METADATA
 from sfumato.adversary.invert.sparse import PixelMap
 from sfumato.core.errors import InvalidInput, SfumatoError
+from sfumato.core.files import parse_json
 from sfumato.core.onnx_file import OnnxFile
 
 _COLOURS = 3
@@ -63,10 +63,10 @@ def open_session(path: str | Path, *, threads: int | None = None) -> Session:
     """
     file = OnnxFile(path, threads=threads, what="an inversion network")
     try:
-        told = json.loads(file.metadata[METADATA])
+        told = parse_json(file.metadata[METADATA])
         architecture = Architecture.from_json(told["architecture"])
         step = told.get("step")
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError, SfumatoError):
+    except (KeyError, TypeError, ValueError, AttributeError, SfumatoError):
         raise InvalidInput(
             f"{path} is not an inversion network of sfumato: it does not describe itself; make "
             "one with `sfumato invert export`."

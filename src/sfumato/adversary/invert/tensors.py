@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import DamagedFile, InvalidInput
+from sfumato.core.files import parse_json
 
 _TYPES = {"F32": "<f4", "F64": "<f8", "F16": "<f2", "I64": "<i8", "I32": "<i4", "U8": "|u1"}
 _NAMES = {np.dtype(code): name for name, code in _TYPES.items()}
@@ -51,11 +52,11 @@ def from_bytes(data: bytes) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
         (length,) = struct.unpack_from("<Q", data)
         if length > min(len(data) - 8, _MAX_HEADER):
             raise ValueError("header longer than the file")
-        header = json.loads(data[8 : 8 + length])
+        header = parse_json(data[8 : 8 + length])
         metadata = header.pop("__metadata__", {})
         body = memoryview(data)[8 + length :]
         tensors = {name: _tensor(entry, body) for name, entry in header.items()}
-    except (struct.error, ValueError, KeyError, TypeError, AttributeError):
+    except (struct.error, ValueError, KeyError, TypeError, AttributeError, OverflowError):
         raise DamagedFile(
             "the safetensors file is damaged: header and length do not fit; restore it."
         ) from None

@@ -12,7 +12,6 @@ is added to the principal point. K may be left out, and so may R and t, both tog
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
 from collections.abc import Mapping
@@ -24,7 +23,9 @@ import numpy as np
 from PIL import Image
 
 from sfumato.core.errors import InvalidInput
+from sfumato.core.files import parse_json, read_limited
 from sfumato.core.types import Camera, Pose, frozen_array
+from sfumato.features.image import FORMATS
 from sfumato.server.mapping.projection import HALF_PIXEL
 
 #: Focal length over the longer side, where nothing is known: a field of view of 45°.
@@ -33,6 +34,7 @@ FOCAL_PRIOR = 1.2
 #: Written with six digits, a rotation is orthonormal to about 1e−6; beyond this it is none.
 _ROUNDING = 1e-4
 
+_MAX_BYTES = 64 << 20  # 100,000 images and more
 _EXIF_IFD, _FOCAL_35MM = 0x8769, 0xA405
 _FILM_DIAGONAL = math.hypot(36, 24)
 
@@ -53,11 +55,15 @@ def read_cameras_json(path: str | Path) -> SceneCameras:
     replaced by the nearest proper one.
     """
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        content = parse_json(read_limited(path, _MAX_BYTES, what="cameras file"))
+    except InvalidInput:
+        raise
     except FileNotFoundError:
         raise InvalidInput(f"there is no cameras file at {path}.") from None
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise InvalidInput(f"{path} is not valid JSON: {error}.") from None
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be read: {error.strerror}.") from None
+    except ValueError:
+        raise InvalidInput(f"{path} is not valid JSON in UTF-8; export it again.") from None
     if not isinstance(content, dict) or not content:
         raise InvalidInput(f"{path} must hold one object per image by name, got something else.")
     cameras: dict[str, Camera] = {}
@@ -124,7 +130,7 @@ def read_focal_35mm(path: str | Path) -> float | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with Image.open(path) as image:
+            with Image.open(path, formats=FORMATS) as image:
                 value = float(image.getexif().get_ifd(_EXIF_IFD).get(_FOCAL_35MM, 0))
     except Exception:  # noqa: BLE001 - damaged headers raise anything; the picture may be fine
         return None

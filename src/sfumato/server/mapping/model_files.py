@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import DamagedFile, InvalidInput
+from sfumato.core.files import open_plain
 from sfumato.core.types import CAMERA_MODELS, Camera, Pose
 
 _FILES = ("cameras", "images", "points3D")
@@ -61,7 +62,11 @@ def read_model(folder: str | Path) -> ColmapModel:
     for name, reader in zip(_FILES, _READERS[kinds[0]], strict=True):
         path = root / f"{name}{kinds[0]}"
         try:
-            parts.append(reader(path.read_bytes()))
+            with open_plain(path, follow_links=False) as file:
+                data = file.read()
+            parts.append(reader(data))
+        except OSError as error:
+            raise DamagedFile(f"{path} cannot be read: {error.strerror}.") from None
         except InvalidInput as error:
             raise DamagedFile(f"{path} cannot be used: {error}") from None
         except (struct.error, ValueError, IndexError, OverflowError, MemoryError):

@@ -8,7 +8,6 @@ Whatever the words, a release keeps its ε: any fixed map from descriptors to wo
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -22,12 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput, Mismatch, SfumatoError
+from sfumato.core.files import open_plain, parse_json, read_limited
+from sfumato.core.npy_file import map_array
 from sfumato.core.releases import check_fingerprint
+from sfumato.core.storage import MANIFEST, MAX_MANIFEST_BYTES
 from sfumato.dictionary import Dictionary
 from sfumato.service.client.errors import BadAnswer
 
 _WANTED = re.compile(r"manifest\.json|words\.npy|level-[1-9][0-9]{0,7}\.npy")
-_MANIFEST_LIMIT = 1 << 20
 _PIN = re.compile(r"[0-9a-f]{64}")
 REFUSAL = (
     "a client needs to know its words: give dictionary= a folder, a bundled name, or the "
@@ -125,10 +126,7 @@ def _unpack(archive: BinaryIO, folder: Path) -> None:
 def _rebuild(folder: Path) -> Dictionary:
     """A dictionary from words and levels alone, with an index of our own."""
     try:
-        file = folder / "manifest.json"
-        if file.stat().st_size > _MANIFEST_LIMIT:
-            raise ValueError("its manifest is too long")
-        manifest = json.loads(file.read_bytes())
+        manifest = parse_json(read_limited(folder / MANIFEST, MAX_MANIFEST_BYTES, what="manifest"))
         extractor, metric = manifest["extractor"], manifest["metric"]
         words = _array(folder / "words.npy", "fu")
         levels = {
@@ -143,13 +141,14 @@ def _rebuild(folder: Path) -> Dictionary:
             provenance="fetched from a server by its fingerprint",
         )
         _check_levels(levels, made.num_words)
-    except (InvalidInput, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except (InvalidInput, OSError, ValueError, KeyError, TypeError) as error:
         raise BadAnswer(f"the server's dictionary cannot be one ({error}).") from None
     return replace(made, levels=levels)
 
 
 def _array(path: Path, kinds: str) -> NDArray[Any]:
-    array = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+    with open_plain(path) as file:
+        array = np.asarray(map_array(file))
     if array.dtype.kind not in kinds:
         raise ValueError(f"{path.name} holds {array.dtype}")
     return array

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 import tarfile
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from pathlib import Path
 import httpx
 
 from sfumato.core.errors import InvalidInput
+from sfumato.core.files import open_plain
 from sfumato.core.storage import MANIFEST, load_manifest
 
 _PIECE = 1 << 16
@@ -33,9 +35,7 @@ class TarStream(httpx.SyncByteStream, httpx.AsyncByteStream):
         manifest = load_manifest(folder, kind="map")
         names = [MANIFEST, *sorted(manifest["files"])]
         try:
-            return TarStream(
-                folder, tuple((name, (folder / name).stat().st_size) for name in names)
-            )
+            return TarStream(folder, tuple((name, _plain_size(folder / name)) for name in names))
         except OSError as error:
             raise InvalidInput(f"{folder} cannot be read: {error.strerror}.") from None
 
@@ -66,9 +66,15 @@ class TarStream(httpx.SyncByteStream, httpx.AsyncByteStream):
             yield piece
 
 
+def _plain_size(path: Path) -> int:
+    """A link in a map that someone else packed could lead to any file of this machine."""
+    with open_plain(path, follow_links=False) as file:
+        return os.fstat(file.fileno()).st_size
+
+
 def _content(path: Path, size: int) -> Iterator[bytes]:
     left = size
-    with path.open("rb") as file:
+    with open_plain(path, follow_links=False) as file:
         while left:
             piece = file.read(min(left, _PIECE))
             if not piece:

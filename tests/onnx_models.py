@@ -25,7 +25,7 @@ def _varint(value: int) -> bytes:
     return out + bytes([value])
 
 
-def _message(*fields: tuple[int, int | str | bytes]) -> bytes:
+def message(*fields: tuple[int, int | str | bytes]) -> bytes:
     out = b""
     for number, value in fields:
         if isinstance(value, int):
@@ -37,33 +37,33 @@ def _message(*fields: tuple[int, int | str | bytes]) -> bytes:
 
 
 def _port(name: str, shape: Shape) -> bytes:
-    dims = [(1, _message((1 if isinstance(n, int) else 2, n))) for n in shape]
-    tensor = _message((1, _FLOAT), (2, _message(*dims)))
-    return _message((1, name), (2, _message((1, tensor))))
+    dims = [(1, message((1 if isinstance(n, int) else 2, n))) for n in shape]
+    tensor = message((1, _FLOAT), (2, message(*dims)))
+    return message((1, name), (2, message((1, tensor))))
 
 
 def _tensor(name: str, values: NDArray[Any]) -> bytes:
     dims = [(1, int(n)) for n in values.shape]
     data = values.astype("<f4").tobytes()
-    return _message(*dims, (2, _FLOAT), (8, name), (9, data))
+    return message(*dims, (2, _FLOAT), (8, name), (9, data))
 
 
 def node(kind: str, inputs: Sequence[str], output: str, *attributes: bytes) -> bytes:
-    return _message(
+    return message(
         *((1, name) for name in inputs), (2, output), (4, kind), *((5, a) for a in attributes)
     )
 
 
 def integers(name: str, values: Sequence[int]) -> bytes:
-    return _message((1, name), *((8, value) for value in values), (20, 7))
+    return message((1, name), *((8, value) for value in values), (20, 7))
 
 
 def integer(name: str, value: int) -> bytes:
-    return _message((1, name), (3, value), (20, 2))
+    return message((1, name), (3, value), (20, 2))
 
 
 def real(name: str, value: float) -> bytes:
-    return _message((1, name), (20, 1)) + _varint(2 << 3 | 5) + struct.pack("<f", value)
+    return message((1, name), (20, 1)) + _varint(2 << 3 | 5) + struct.pack("<f", value)
 
 
 def write_model(
@@ -76,15 +76,15 @@ def write_model(
     metadata: Mapping[str, str] | None = None,
 ) -> Path:
     """A model of these nodes."""
-    graph = _message(
+    graph = message(
         *((1, item) for item in nodes),
         (2, "test"),
         *((5, _tensor(name, values)) for name, values in (tensors or {}).items()),
         *((11, _port(name, shape)) for name, shape in inputs.items()),
         *((12, _port(name, shape)) for name, shape in outputs.items()),
     )
-    notes = [(14, _message((1, k), (2, v))) for k, v in (metadata or {}).items()]
-    path.write_bytes(_message((1, 8), (7, graph), (8, _message((1, ""), (2, 13))), *notes))
+    notes = [(14, message((1, k), (2, v))) for k, v in (metadata or {}).items()]
+    path.write_bytes(message((1, 8), (7, graph), (8, message((1, ""), (2, 13))), *notes))
     return path
 
 

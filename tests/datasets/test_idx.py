@@ -74,3 +74,13 @@ def test_axes_and_missing_files_are_checked(tmp_path: Path) -> None:
         read_idx(tmp_path / "file", num_axes=1)
     with pytest.raises(InvalidInput, match="cannot be read"):
         read_idx(tmp_path / "none")
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_what_is_announced_must_fit_the_file_before_it_is_read(
+    tmp_path: Path, packed: bool
+) -> None:
+    data = bytes([0, 0, 8, 1]) + struct.pack(">I", 1 << 30) + bytes(40_000)
+    (tmp_path / "x").write_bytes(gzip.compress(data) if packed else data)
+    with pytest.raises(InvalidInput, match="announces 1073741824 bytes, it can hold"):
+        read_idx(tmp_path / "x")

@@ -76,7 +76,7 @@ def test_damaged_networks_are_refused(tmp_path: Path) -> None:
         FaceDetector(tmp_path / "f.onnx")
     with pytest.raises(InvalidInput, match=r"f\.onnx is not a network for text"):
         TextDetector(tmp_path / "f.onnx")
-    with pytest.raises(Missing, match="no network for faces"):
+    with pytest.raises(Missing, match="no file of a network for faces"):
         FaceDetector(tmp_path / "none.onnx")
     two = constant_model(tmp_path / "two.onnx", [np.zeros(3), np.zeros(3)])
     with pytest.raises(InvalidInput, match="1 inputs and 2 outputs"):

@@ -64,7 +64,7 @@ def test_missing_and_enormous_files_are_refused(
     with pytest.raises(InvalidInput, match="cannot be read"):
         GivenBoxes.read(tmp_path / "none.json")
     monkeypatch.setattr(given, "_MAX_BYTES", 5)
-    with pytest.raises(InvalidInput, match="larger"):
+    with pytest.raises(InvalidInput, match="has more"):
         GivenBoxes.read(written(tmp_path, [[1, 2, 3, 4]]))
 
 

@@ -68,10 +68,10 @@ def test_files_that_are_no_embeddings_are_refused(tmp_path: Path) -> None:
     whole = (tmp_path / "e.npz").read_bytes()
     for data in (b"", b"\x80\x04N.", whole[: len(whole) // 2]):
         (tmp_path / "torn.npz").write_bytes(data)
-        with pytest.raises(InvalidInput, match="not a whole"):
+        with pytest.raises(InvalidInput, match="not a readable"):
             load_embeddings(tmp_path / "torn.npz")
     np.save(tmp_path / "o.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
-    with pytest.raises(InvalidInput, match="not a whole"):
+    with pytest.raises(InvalidInput, match="not a readable"):
         load_embeddings(tmp_path / "o.npy")
 
 

@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from sfumato.core.errors import InvalidInput, SfumatoError, UnreadableImage
+from sfumato.device.mechanisms import Plain
+from sfumato.device.protect import Pipeline, protect
 from sfumato.features import EXTRACTORS, extract
+from sfumato.features.folder import iter_folder_features
 from sfumato.features.image import MAX_SIFT_PIXELS
 from sfumato.features.opencv import (
     HARRIS_DIAMETER,
@@ -231,3 +234,22 @@ def test_every_public_name_is_there() -> None:
     assert all(getattr(package, name) is not None for name in package.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = package.nonsense
+
+
+def test_a_picture_too_large_for_features_is_refused_before_it_is_decoded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "large.png"
+    Image.new("1", (11_500, 8_000)).save(path)  # 92 megapixels
+
+    def decode(_: object) -> None:
+        raise AssertionError("it was decoded")
+
+    monkeypatch.setattr("PIL.PngImagePlugin.PngImageFile.load", decode)
+    with pytest.raises(UnreadableImage, match="may have 30000000 pixels, its header announces"):
+        extract(path)
+    with pytest.raises(InvalidInput, match="30000000 pixels"):
+        list(iter_folder_features(tmp_path, strict=True))
+    pipeline = Pipeline(mechanism=Plain())
+    with pytest.raises(InvalidInput, match="30000000 pixels"):
+        protect(path, pipeline)

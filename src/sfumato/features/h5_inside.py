@@ -34,11 +34,13 @@ def list_links(file: h5py.File) -> list[str]:
     """Paths of all groups and datasets of a file, which may hold no link that leads elsewhere."""
     found: list[bytes] = []
 
-    def visit(name: bytes, info: Any) -> None:
-        _check_link(info)
+    def visit(name: bytes, info: Any) -> Any:
         found.append(name)
+        return None if info.type == h5l.TYPE_HARD else info  # which ends the visit
 
-    file.id.links.visit(visit, info=True)
+    leads_elsewhere = file.id.links.visit(visit, info=True)
+    if leads_elsewhere is not None:
+        raise _elsewhere()
     return [name.decode("utf-8") for name in found]
 
 

@@ -35,7 +35,7 @@ def test_pipes_devices_and_folders_are_refused_at_once(tmp_path: Path, read: obj
 def test_a_limit_is_the_last_length_that_is_read(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"123")
     assert read_limited(tmp_path / "a", 3) == b"123"
-    with pytest.raises(InvalidInput, match="a list may have 2 bytes, .* has more"):
+    with pytest.raises(InvalidInput, match=r"a list may have 2 bytes, .* has more"):
         read_limited(tmp_path / "a", 2, what="list")
 
 

@@ -100,5 +100,5 @@ def test_a_packed_archive_unpacks_to_a_limit(
         read_arrays(tmp_path / "a.npz")
     with zipfile.ZipFile(tmp_path / "b.npz", "w", zipfile.ZIP_BZIP2) as archive:
         archive.writestr("a.npy", b"x")
-    with pytest.raises(InvalidInput, match="a kind of .npz archive that is not read"):
+    with pytest.raises(InvalidInput, match=r"a kind of \.npz archive that is not read"):
         read_arrays(tmp_path / "b.npz")

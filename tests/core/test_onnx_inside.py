@@ -38,9 +38,10 @@ def test_the_same_network_with_its_own_numbers_runs(tmp_path: Path) -> None:
 def test_functions_of_the_file_itself_run(tmp_path: Path) -> None:
     value = message((1, "value"), (5, _tensor("", np.arange(4))), (20, 4))
     opset = message((1, ""), (2, 13))
-    body = [(1, "Own"), (5, "w"), (7, node("Constant", [], "w", value)), (9, opset), (10, "own")]
+    constant = node("Constant", [], "w", value)
+    body = message((1, "Own"), (5, "w"), (7, constant), (9, opset), (10, "own"))
     call = node("Own", [], "w") + message((7, "own"))
-    (tmp_path / "n.onnx").write_bytes(network(nodes=(call,), more=message((25, message(*body)))))
+    (tmp_path / "n.onnx").write_bytes(network(nodes=(call,), more=message((25, body))))
     (made,) = OnnxFile(tmp_path / "n.onnx", threads=1).run({})
     assert made.tolist() == [0, 1, 2, 3]
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
+from typing import Any
 
 import faiss
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from sfumato.core.errors import DamagedFile
 from sfumato.dictionary.index import make_index, read_index
@@ -15,7 +17,7 @@ from sfumato.dictionary.index import make_index, read_index
 COUNT, DIMENSION = 400, 8
 rng = np.random.default_rng(3)
 WORDS = rng.integers(0, 256, (COUNT, DIMENSION), dtype=np.uint8)
-KINDS = {
+KINDS: dict[str, tuple[NDArray[Any], str]] = {
     "bytes": (WORDS, "l2"),
     "floats": (WORDS / np.float32(3), "l2"),
     "bits": (WORDS, "hamming"),
@@ -86,7 +88,7 @@ def test_links_out_of_the_graph_are_refused(tmp_path: Path, kind: str) -> None:
 
 def test_a_link_to_a_word_of_a_lower_level_is_refused(tmp_path: Path) -> None:
     data = bytearray(graph("bytes"))
-    read = faiss.deserialize_index(np.frombuffer(data, np.uint8))
+    read: Any = faiss.deserialize_index(np.frombuffer(data, np.uint8))
     levels = faiss.vector_to_array(read.hnsw.levels)
     starts = faiss.vector_to_array(read.hnsw.offsets)
     ends = faiss.vector_to_array(read.hnsw.cum_nneighbor_per_level)

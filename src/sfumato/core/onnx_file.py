@@ -58,7 +58,11 @@ class OnnxFile:
             options.intra_op_num_threads = threads
         try:
             self._session: Any = runtime.InferenceSession(
-                data, options, providers=["CPUExecutionProvider"]
+                # Falling back would print to standard output and try the same once more.
+                data,
+                options,
+                providers=["CPUExecutionProvider"],
+                enable_fallback=0,
             )
             self.inputs = tuple(_port(item) for item in self._session.get_inputs())
             self.outputs = tuple(_port(item) for item in self._session.get_outputs())

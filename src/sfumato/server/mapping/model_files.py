@@ -8,6 +8,7 @@ every image all the same, and is enough.
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -208,7 +209,7 @@ def _points(ids: list[int], points: Any) -> tuple[NDArray[np.int64], NDArray[np.
 def _pose(numbers: list[float]) -> Pose:
     """w, x, y, z of a unit quaternion and the translation, cam_from_world."""
     quaternion = np.array(numbers[:4])
-    length = float(np.linalg.norm(quaternion))
+    length = math.hypot(*numbers[:4])
     if not abs(length - 1) < 1e-3:  # so that NaN is refused too
         raise ValueError("not a unit quaternion")
     w, x, y, z = quaternion / length

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -32,6 +34,16 @@ def test_without_onnxruntime_the_error_says_what_to_install(
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(Missing, match="needs onnxruntime, not installed here"):
         OnnxFile(path)
+
+
+def test_running_a_network_leaves_no_trace_for_its_maker(tmp_path: Path) -> None:
+    path = constant_model(tmp_path / "n.onnx", [np.zeros((1, 2), np.float32)])
+    (tmp_path / "home").mkdir()
+    program = f"from sfumato.core.onnx_file import OnnxFile; OnnxFile({str(path)!r}, threads=1)"
+    kept = {key: value for key, value in os.environ.items() if key != "ORT_DISABLE_TELEMETRY"}
+    places = dict.fromkeys(["HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"], str(tmp_path / "home"))
+    subprocess.run([sys.executable, "-c", program], env={**kept, **places}, check=True)
+    assert list((tmp_path / "home").rglob("*")) == []
 
 
 def test_lengths_that_are_open_are_none(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import struct
 from pathlib import Path
 from typing import Any
 
+import h5py
 import numpy as np
 from PIL import Image
 
@@ -32,7 +33,11 @@ def make_seeds(folder: Path) -> dict[str, list[Path]]:
     folder.mkdir()
     rng = np.random.default_rng(0)
     seeds: dict[str, list[Path]] = {
-        "h5": [write_hloc(folder / "hloc.h5"), _own_features(folder / "own.h5")],
+        "h5": [
+            write_hloc(folder / "hloc.h5"),
+            write_hloc(folder / "packed.h5", _pack),
+            _own_features(folder / "own.h5"),
+        ],
         "onnx": [folder / "plain.onnx", brightness_model(folder / "bright.onnx")],
         "npy": [folder / "a.npy", folder / "b.npy"],
         "npz": [folder / "a.npz", folder / "b.npz"],
@@ -70,6 +75,19 @@ def make_seeds(folder: Path) -> dict[str, list[Path]]:
     entry = {"width": 64, "height": 48, "K": [[50, 0, 31.5], [0, 50, 23.5], [0, 0, 1]], **pose}
     seeds["cameras"][0].write_text(json.dumps({"1.jpg": entry, "2.jpg": entry}))
     return seeds
+
+
+def _pack(group: h5py.Group) -> None:
+    """Its arrays compressed in all ways that are read, in chunks."""
+    ways: dict[str, dict[str, Any]] = {
+        "keypoints": {"compression": "lzf"},
+        "descriptors": {"compression": "gzip", "shuffle": True, "chunks": (16, 2)},
+        "scores": {"fletcher32": True, "chunks": (2,), "maxshape": (None,)},
+    }
+    for name, how in ways.items():
+        values = group[name][()]
+        del group[name]
+        group.create_dataset(name, data=values, **how)
 
 
 def _own_features(path: Path) -> Path:

@@ -1,7 +1,8 @@
 """Networks in ONNX files: the one door to onnxruntime.
 
 A file may come from anywhere. What it refers to outside itself is refused (`onnx_inside`), it runs
-on the processor alone, and whatever onnxruntime says against it becomes one sentence.
+on the processor alone, and whatever onnxruntime says against it becomes one sentence. onnxruntime
+tells nobody that it was used.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from sfumato.core.onnx_inside import check_network
 #: The format itself ends at 2 GB; nothing a device should run comes near half of it.
 MAX_BYTES = 1 << 30
 
+_NO_TELEMETRY = "ORT_DISABLE_TELEMETRY"
 _QUIET = 4  # fatal only: what goes wrong is raised, and said once
 
 
@@ -90,12 +92,16 @@ class OnnxFile:
 
 
 def _runtime(what: str) -> Any:
+    # From 1.31 on it keeps a number of this device and a record of its use under ~/.cache, to be
+    # sent to its maker. The variable is read when it is loaded, and by nothing else.
+    os.environ[_NO_TELEMETRY] = "1"
     try:
         import onnxruntime
     except ImportError:
         raise Missing(
             f"{what} needs onnxruntime, not installed here; pip install onnxruntime."
         ) from None
+    onnxruntime.disable_telemetry_events()  # where the user's program had loaded it before
     return onnxruntime
 
 

@@ -120,7 +120,9 @@ class Dictionary:
         try:
             check_extractor_name(extractor)
             check_metric(metric, extractor, check_stored_words(words))
-            for size in sizes if isinstance(sizes, list) else [sizes]:
+            if not isinstance(sizes, list):
+                raise InvalidInput("levels must be a list of numbers of words.")
+            for size in sizes:
                 check_count("levels", size, low=1)
         except InvalidInput as error:
             raise DamagedFile(f"{folder} is damaged: {error}") from None

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.checks import check_count
-from sfumato.core.errors import InvalidInput, Missing
+from sfumato.core.errors import InvalidInput, Missing, UnreadableImage
 from sfumato.datasets.idx import read_split
+from sfumato.features.image import load_image
 
 DATASETS = ("mnist", "fashion", "yaleb")
 #: Side to which the faces of Yale B are scaled [dcaconv, experiments].
@@ -90,9 +91,10 @@ def _yale(folder: Path, max_train: int | None, max_test: int | None) -> Problem:
                 f"each person needs at least 4 pictures (.pgm), {person.name} has {len(files)}."
             )
         for place, file in enumerate(files):
-            face = cv2.imread(str(file), cv2.IMREAD_GRAYSCALE)
-            if face is None:
-                raise InvalidInput(f"{person.name} holds a .pgm file that is no picture.")
+            try:
+                face = load_image(file)[:, :, 0]
+            except UnreadableImage:
+                raise InvalidInput(f"{person.name} holds a .pgm file that is no picture.") from None
             small = cv2.resize(face, (YALE_SIDE, YALE_SIDE), interpolation=cv2.INTER_AREA)
             parts[place % 4 == 3].append((small, label))
     order = np.random.default_rng(0).permutation(len(parts[0]))

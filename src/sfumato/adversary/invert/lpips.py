@@ -77,9 +77,9 @@ def open_lpips(weights: str | Path) -> Measure:
 
 
 def _load(path: str | Path) -> tuple[list[tuple[Any, Any]], list[Any]]:
-    from sfumato.adversary.invert.losses import read_arrays
+    from sfumato.adversary.invert.pickled_arrays import read_pickled_arrays
 
-    content = read_arrays(path)
+    content = read_pickled_arrays(path)
     try:
         network = content["VGG16_0"]
         found = [network[f"Conv_{i}"] for i in range(_CONVOLUTIONS)]

@@ -75,6 +75,20 @@ def splice(data: bytearray, rng: random.Random, other: bytes) -> bytearray:
     return data[:place] + piece + data[end:]
 
 
+def offsets(data: bytearray, rng: random.Random, _: bytes) -> bytearray:
+    """A place in the file where another place stood: parts that hold themselves, or each other."""
+    size, form = rng.choice([(8, "<Q"), (8, "<Q"), (4, "<I")])
+    inside = [
+        place
+        for place in range(0, len(data) - size + 1, 4)
+        if 8 <= struct.unpack_from(form, data, place)[0] < len(data)
+    ]
+    if inside:
+        source, target = rng.choice(inside), rng.choice(inside)
+        data[target : target + size] = data[source : source + size]
+    return data
+
+
 def digits(data: bytearray, rng: random.Random, _: bytes) -> bytearray:
     """A number in text made longer, negative, or not a number at all."""
     places = [place for place, byte in enumerate(data) if 48 <= byte <= 57]
@@ -94,7 +108,20 @@ def words(data: bytearray, rng: random.Random, _: bytes) -> bytearray:
     return bytearray(bytes(data).replace(old, new, rng.choice([1, 1, -1])))
 
 
-GENERAL = (bits, bits, bits, truncated, lengths, lengths, lengths, splice, splice, digits)
+GENERAL = (
+    bits,
+    bits,
+    bits,
+    truncated,
+    lengths,
+    lengths,
+    lengths,
+    splice,
+    splice,
+    offsets,
+    offsets,
+    digits,
+)
 TEXT = (bits, truncated, splice, digits, digits, digits, words, words)
 
 

@@ -133,3 +133,25 @@ def test_a_size_that_is_none_is_refused(tmp_path: Path, size: np.ndarray) -> Non
 
     with pytest.raises(InvalidInput, match="image_size of two"):
         read_features(write_hloc(tmp_path / "f.h5", change), PICTURE, extractor="own")
+
+
+def nest(path: Path, names: list[bytes], *, cycle: bool = False) -> Path:
+    with h5py.File(path, "w", libver="latest") as file:
+        group = file.id
+        for name in names:
+            group = h5py.h5g.create(group, name)
+        if cycle:
+            h5py.h5o.link(file["/"].id, group, b"again")
+        h5py.Group(group)["keypoints"] = np.zeros((1, 2), np.float32)
+    return path
+
+
+@pytest.mark.parametrize("names", [[b"a"] * 20_000, [b"a" * 500] * 10], ids=["deep", "long"])
+def test_groups_nest_only_as_deep_as_paths_do(tmp_path: Path, names: list[bytes]) -> None:
+    with pytest.raises(InvalidInput, match="may nest 64 levels deep with names of 4,096 bytes"):
+        list_feature_names(nest(tmp_path / "f.h5", names))
+
+
+def test_groups_that_hold_themselves_are_listed_once(tmp_path: Path) -> None:
+    path = nest(tmp_path / "f.h5", [b"a", b"b"], cycle=True)
+    assert list_feature_names(path) == ("a/b",)

@@ -28,8 +28,7 @@ from sfumato.core.types import Features
 from sfumato.features.h5_inside import (
     Refused,
     find_group,
-    is_dataset,
-    list_links,
+    list_datasets,
     read_arrays,
     read_number,
     read_text,
@@ -46,9 +45,8 @@ _ORIENTATIONS = "oris"  # hloc's own name
 def list_feature_names(path: str | Path) -> tuple[str, ...]:
     """Names of all pictures in a features file, sorted."""
     with open_features(path) as file:
-        links = [link for link in list_links(file) if link.endswith(f"/{_ORDER[0]}")]
-        names = [link.rpartition("/")[0] for link in links if is_dataset(file, link)]
-    return tuple(sorted(names))
+        paths = [path.rpartition("/") for path in list_datasets(file)]
+    return tuple(sorted(picture for picture, _, name in paths if picture and name == "keypoints"))
 
 
 def read_features(path: str | Path, name: str, *, extractor: str | None = None) -> Features:
@@ -60,10 +58,10 @@ def read_features(path: str | Path, name: str, *, extractor: str | None = None) 
     check_picture_name(name)
     with open_features(path) as file:
         group = find_group(file, name)
-        if group is None or "keypoints" not in group:
+        arrays = {} if group is None else read_arrays(group, (*_ORDER, _ORIENTATIONS))
+        if group is None or "keypoints" not in arrays:
             raise InvalidInput(f"{path} holds no picture named {name!r}; list_feature_names does.")
         written = stored_extractor(file)
-        arrays = read_arrays(group, (*_ORDER, _ORIENTATIONS))
         checksum = read_number(group, CHECKSUM)
     if written is None and extractor is None:
         raise InvalidInput(

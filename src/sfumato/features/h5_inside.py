@@ -13,7 +13,7 @@ from typing import Any
 
 import h5py
 import numpy as np
-from h5py import h5a, h5d, h5l, h5o, h5t, h5z
+from h5py import h5a, h5d, h5g, h5l, h5o, h5t, h5z
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput
@@ -22,6 +22,7 @@ from sfumato.core.errors import InvalidInput
 MAX_ARRAY_BYTES = 1 << 28
 _DEFLATE_RATIO = 1100  # zlib packs at most 1032 bytes into one
 _MAX_TEXT = 1 << 16
+_MAX_DEPTH, _MAX_PATH = 64, 4096
 #: Filters that are part of HDF5 or h5py; any other number makes HDF5 look for a program to load.
 _FILTERS = (h5z.FILTER_DEFLATE, h5z.FILTER_SHUFFLE, h5z.FILTER_FLETCHER32, h5z.FILTER_LZF)
 
@@ -30,23 +31,41 @@ class Refused(InvalidInput):
     """A sentence that does not name the file yet."""
 
 
-def list_links(file: h5py.File) -> list[str]:
-    """Paths of all groups and datasets of a file, which may hold no link that leads elsewhere."""
+def list_datasets(file: h5py.File) -> list[str]:
+    """Paths of all datasets of a file, which may hold no link that leads elsewhere."""
+    found: list[str] = []
+    seen: set[Any] = set()
+    # HDF5's own visit calls itself for every level and ends the process in a deep file.
+    groups: list[tuple[Any, bytes, int]] = [(file.id, b"", 0)]
+    while groups:
+        group, path, depth = groups.pop()
+        for name in _link_names(group):
+            whole = path + name
+            info = h5o.get_info(group, name)
+            if info.type == h5o.TYPE_DATASET:
+                found.append(whole.decode("utf-8"))
+            elif info.type == h5o.TYPE_GROUP and info.addr not in seen:
+                seen.add(info.addr)
+                if depth == _MAX_DEPTH or len(whole) > _MAX_PATH:
+                    raise Refused(
+                        f"the groups of a features file may nest {_MAX_DEPTH} levels deep with "
+                        f"names of {_MAX_PATH:,} bytes in all, this one has more; make it again."
+                    )
+                groups.append((h5g.open(group, name), whole + b"/", depth + 1))
+    return found
+
+
+def _link_names(group: Any) -> list[bytes]:
     found: list[bytes] = []
 
     def visit(name: bytes, info: Any) -> Any:
         found.append(name)
         return None if info.type == h5l.TYPE_HARD else info  # which ends the visit
 
-    leads_elsewhere = file.id.links.visit(visit, info=True)
+    leads_elsewhere, _ = group.links.iterate(visit, info=True)
     if leads_elsewhere is not None:
         raise _elsewhere()
-    return [name.decode("utf-8") for name in found]
-
-
-def is_dataset(file: h5py.File, path: str) -> bool:
-    """Whether a path that `list_links` gave leads to a dataset."""
-    return bool(h5o.get_info(file.id, path.encode()).type == h5o.TYPE_DATASET)
+    return found
 
 
 def find_group(file: h5py.File, path: str) -> h5py.Group | None:
@@ -54,7 +73,7 @@ def find_group(file: h5py.File, path: str) -> h5py.Group | None:
     group: h5py.Group = file["/"]
     for part in path.split("/"):
         name = part.encode()
-        if name not in group.id:
+        if not group.id.links.exists(name):
             return None
         _check_link(group.id.links.get_info(name))
         if h5o.get_info(group.id, name).type != h5o.TYPE_GROUP:
@@ -67,7 +86,7 @@ def read_arrays(group: h5py.Group, names: tuple[str, ...]) -> dict[str, NDArray[
     """Those of the named datasets that a group has, read whole."""
     found = {}
     for name in names:
-        if name.encode() in group.id:
+        if group.id.links.exists(name.encode()):
             _check_link(group.id.links.get_info(name.encode()))
             if h5o.get_info(group.id, name.encode()).type == h5o.TYPE_DATASET:
                 found[name] = _read_array(group, name)

@@ -29,7 +29,7 @@ from sfumato.core.npy_file import map_array
 MANIFEST = "manifest.json"
 TEMPORARY = ".tmp-"
 #: Names of images and cameras are what makes a manifest long: 20,000 images with a camera each
-#: fit, 70,000 that share one. Parsed, it takes up to 25 times its length in memory.
+#: fit, 60,000 that share one, with names of 60 letters. Parsed, it takes up to 25 times its length in memory.
 MAX_MANIFEST_BYTES = 4 << 20
 _FILE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 

@@ -234,6 +234,8 @@ NPY_HOSTILE: dict[str, bytes] = {
     "times": npy(npy_header("(1,)", "'<M8[s]'"), bytes(8)),
     "texts of no length": npy(npy_header("(1000000,)", "'<U0'")),
     "texts of 2 GB": npy(npy_header("(1,)", "'<U536870911'"), bytes(8)),
+    "beyond all characters": npy(npy_header("(1,)", "'<U2'"), b"\xff" * 8),
+    "half a character": npy(npy_header("(1,)", "'>U1'"), b"\0\0\xd8\0"),
     "40 kB of header": npy(npy_header("(1,)").encode().ljust(40_000), bytes(8), version=2),
     "header of 4 GiB": b"\x93NUMPY\x02\x00\xff\xff\xff\xff{}",
     "version 3": npy(npy_header("(1,)"), bytes(8), version=3),

@@ -123,3 +123,8 @@ def test_networks_that_do_not_embed_are_refused(tmp_path: Path) -> None:
     many = constant_model(tmp_path / "many.onnx", [np.ones((2, 4))])
     with pytest.raises(InvalidInput, match="must answer one embedding"):
         OnnxFaces(many).embed(picture)
+
+
+def test_numbers_too_large_for_an_embedding_are_refused_without_a_warning() -> None:
+    with pytest.raises(InvalidInput, match="must be finite"):
+        check_vectors(np.full((1, 4), 1e300))

@@ -23,6 +23,7 @@ MAX_HEADER_BYTES = 16 << 10
 _MAX_AXES = 32
 _LENGTH_BYTES = {(1, 0): 2, (2, 0): 4}
 _KINDS = "biufU"
+_LAST_CHARACTER, _SURROGATES = 0x10FFFF, 0xD800 >> 11
 
 # Quantifiers that never step back (*+): long runs of blanks cost no more than their length.
 _FORM = re.compile(
@@ -89,7 +90,8 @@ def read_array(stream: IO[bytes], size: int) -> NDArray[Any]:
     header.check_size(size - header.start)
     data = stream.read(header.size + 1)
     header.check_size(len(data))
-    return np.frombuffer(data, dtype=header.dtype).reshape(header.shape, order=header.order)
+    flat = _checked_text(np.frombuffer(data, dtype=header.dtype))
+    return flat.reshape(header.shape, order=header.order)
 
 
 def map_array(file: BinaryIO) -> NDArray[Any]:
@@ -99,7 +101,9 @@ def map_array(file: BinaryIO) -> NDArray[Any]:
     header.check_size(os.fstat(file.fileno()).st_size - header.start)
     if not header.size:  # nothing cannot be mapped
         return np.empty(header.shape, header.dtype, header.order)
-    return np.memmap(file, header.dtype, "r", header.start, header.shape, header.order)
+    mapped = np.memmap(file, header.dtype, "r", header.start, header.shape, header.order)
+    _checked_text(mapped.ravel("K"))
+    return mapped
 
 
 def _exactly(stream: IO[bytes], count: int) -> bytes:
@@ -117,6 +121,15 @@ def _checked_dtype(text: bytes) -> np.dtype[Any]:
     if dtype.kind not in _KINDS or not dtype.itemsize:
         raise ValueError(f"an array of {dtype} is not an array of numbers")
     return dtype
+
+
+def _checked_text(flat: NDArray[Any]) -> NDArray[Any]:
+    """Return texts that consist of characters; Python ends in a SystemError over any other."""
+    if flat.dtype.kind == "U":
+        codes = flat.view(flat.dtype.byteorder.replace("|", "=") + "u4")
+        if (codes > _LAST_CHARACTER).any() or (codes >> 11 == _SURROGATES).any():
+            raise ValueError("its texts hold numbers that are no characters")
+    return flat
 
 
 def _checked_shape(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -57,7 +57,8 @@ def _same(a: Any, b: Any) -> bool:
 def frozen_array(name: str, values: Any, dtype: Any) -> NDArray[Any]:
     """A contiguous, read-only copy of values; refused if they are no array of numbers."""
     try:
-        array = np.array(values, dtype=dtype, order="C")
+        with np.errstate(over="ignore"):  # what becomes infinite is refused in one sentence
+            array = np.array(values, dtype=dtype, order="C")
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(f"{name} must be an array of numbers: {error}.") from None
     check_finite(name, array)

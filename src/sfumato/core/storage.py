@@ -28,8 +28,8 @@ from sfumato.core.npy_file import map_array
 
 MANIFEST = "manifest.json"
 TEMPORARY = ".tmp-"
-#: Names of images and cameras are what makes a manifest long: 20,000 images with a camera each
-#: fit, 60,000 that share one, with names of 60 letters. Parsed, it takes up to 25 times its length in memory.
+#: Names of images and cameras make a manifest long: 20,000 images with a camera each fit, or
+#: 60,000 that share one, with names of 60 letters. Parsed, it takes up to 25 times its length.
 MAX_MANIFEST_BYTES = 4 << 20
 _FILE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 

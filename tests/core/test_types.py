@@ -128,3 +128,13 @@ def test_poses_are_camera_from_world() -> None:
     for rotation in (2 * np.eye(3), -np.eye(3), np.full((3, 3), np.nan), np.eye(2)):
         with pytest.raises(InvalidInput):
             Pose(rotation, np.zeros(3))
+
+
+@pytest.mark.parametrize("size", [1e200, 3e200, 1.5])
+def test_a_matrix_too_large_for_a_rotation_is_refused_without_a_warning(size: float) -> None:
+    for matrix in (np.full((3, 3), size), np.diag([size, -size, size]), np.eye(3) * size):
+        with pytest.raises(InvalidInput, match="proper rotation"):
+            Pose(matrix, np.zeros(3))
+    mixed = np.array([[size, size, 0], [size, -size, 0], [0, 0, 1]])
+    with pytest.raises(InvalidInput, match="proper rotation"):
+        Pose(mixed, np.zeros(3))

@@ -66,6 +66,14 @@ def frozen_array(name: str, values: Any, dtype: Any) -> NDArray[Any]:
     return array
 
 
+def is_rotation(matrix: NDArray[np.float64], slack: float) -> bool:
+    """Whether a (3, 3) matrix is a proper rotation, up to this error of R·Rᵀ."""
+    if np.abs(matrix).max() > 2:
+        return False  # its product could overflow to NaN, which is larger than no error
+    error = np.abs(matrix @ matrix.T - np.eye(3)).max()
+    return bool(error <= slack and np.linalg.det(matrix) > 0)
+
+
 def check_image_size(image_size: Any) -> tuple[int, int]:
     """Return (width, height) as two ints."""
     try:
@@ -203,8 +211,7 @@ class Pose(Frozen):
         self._set("translation", frozen_array("translation", self.translation, np.float64))
         check_shape("rotation", self.rotation, (3, 3))
         check_shape("translation", self.translation, (3,))
-        error = np.abs(self.rotation @ self.rotation.T - np.eye(3)).max()
-        if error > 1e-6 or np.linalg.det(self.rotation) < 0:
+        if not is_rotation(self.rotation, 1e-6):
             raise InvalidInput("rotation must be a proper rotation matrix.")
 
     @property

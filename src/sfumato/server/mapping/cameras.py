@@ -24,7 +24,7 @@ from PIL import Image
 
 from sfumato.core.errors import InvalidInput
 from sfumato.core.files import parse_json, read_limited
-from sfumato.core.types import Camera, Pose, frozen_array
+from sfumato.core.types import Camera, Pose, frozen_array, is_rotation
 from sfumato.features.image import FORMATS
 from sfumato.server.mapping.projection import HALF_PIXEL
 
@@ -101,13 +101,12 @@ def _pose(entry: dict[str, Any]) -> Pose:
     translation = frozen_array("t_cam_from_world", entry["t_cam_from_world"], np.float64)
     if rotation.shape != (3, 3):
         raise InvalidInput(f"R_cam_from_world must have shape (3, 3), got {rotation.shape}.")
-    error = float(np.abs(rotation @ rotation.T - np.eye(3)).max())
-    if error > _ROUNDING or np.linalg.det(rotation) < 0:
+    if not is_rotation(rotation, _ROUNDING):
         raise InvalidInput(
-            f"R_cam_from_world must be a proper rotation, its columns are off by {error:.2g}; "
-            "check that it was not scaled, mirrored or cut."
+            "R_cam_from_world must be a proper rotation; check that it was not scaled, mirrored "
+            "or cut."
         )
-    if error > 1e-9:
+    if not is_rotation(rotation, 1e-9):
         left, _, right = np.linalg.svd(rotation)
         rotation = left @ right
     return Pose(rotation, translation)

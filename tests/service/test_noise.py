@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import io
-import json
 import socket
-import tarfile
 import threading
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +14,7 @@ import pytest
 from computations import slow_localize, under_way
 from endurance.lines import ask_once
 from endurance.rig import ForkedServer, make_key, make_world
-from served import Serve, Served, nothing_is_left, refused
+from served import Serve, refused
 from sfumato.core.releases import WordRelease
 from sfumato.service import compute, query_routes
 from sfumato.service.rates import Rates
@@ -189,29 +185,6 @@ def test_one_address_cannot_take_every_connection(tmp_path: Path) -> None:
             one.close()
     finally:
         server.kill()
-
-
-def with_manifest(served: Served, manifest: bytes) -> Any:
-    stream = io.BytesIO()
-    with (
-        tarfile.open(fileobj=io.BytesIO(served.world.tar())) as source,
-        tarfile.open(fileobj=stream, mode="w", format=tarfile.GNU_FORMAT) as tar,
-    ):
-        for entry in source.getmembers():
-            data = source.extractfile(entry)
-            content = b"" if data is None else data.read()
-            if entry.name.endswith("manifest.json"):
-                content = manifest
-            entry.size = len(content)
-            tar.addfile(entry, io.BytesIO(content))
-    return served.upload(content=stream.getvalue())
-
-
-def test_a_large_manifest_is_refused_unread(served: Served) -> None:
-    names = json.dumps({"image_names": ["x" * 20] * 1_000_000}).encode()
-    refused(with_manifest(served, names), 400, "larger than")
-    refused(with_manifest(served, b"[" * 900_000), 400, "manifest")
-    nothing_is_left(served)
 
 
 def test_a_server_is_ready_when_the_first_request_finds_everything_loaded(serve: Serve) -> None:

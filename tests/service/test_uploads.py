@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
+import json
+import struct
+import tarfile
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -102,4 +106,54 @@ def test_a_key_revoked_in_the_middle_of_an_upload_leaves_nothing(
     with under_way(store.folder, served.upload) as answers:
         store.keys.revoke(served.owner_id)
     refused(answers[0], 401, "valid key")
+    nothing_is_left(served)
+
+
+def replaced(served: Served, name: str, content: bytes) -> Any:
+    """Upload the map with another content of one of its files, and a manifest that fits it."""
+    files = {path.name: path.read_bytes() for path in served.world.folder.iterdir()}
+    files[name] = content
+    if name != "manifest.json":
+        manifest = json.loads(files["manifest.json"])
+        manifest["files"][name] = hashlib.sha256(content).hexdigest()
+        del manifest["checksum"]
+        text = json.dumps(manifest, sort_keys=True)
+        manifest["checksum"] = hashlib.sha256(text.encode()).hexdigest()
+        files["manifest.json"] = json.dumps(manifest).encode()
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w", format=tarfile.GNU_FORMAT) as tar:
+        for title, data in files.items():
+            entry = tarfile.TarInfo(title)
+            entry.size = len(data)
+            tar.addfile(entry, io.BytesIO(data))
+    return served.upload(content=stream.getvalue())
+
+
+def test_a_large_manifest_is_refused_unread(served: Served) -> None:
+    names = json.dumps({"image_names": ["x" * 20] * 1_000_000}).encode()
+    refused(replaced(served, "manifest.json", names), 400, "larger than")
+    refused(replaced(served, "manifest.json", b"[" * 900_000), 400, "manifest")
+    nothing_is_left(served)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "(" * 9_000 + ")" * 9_000,
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (-3, 3), }",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999999999, 3), }",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': 7, }",
+        "{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (3, 3), }",
+        "{'descr': '|O', 'fortran_order': False, 'shape': (3, 3), }",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 3), }" + " " * 40_000,
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 3)",
+        "\x00\x01",
+        "lambda: 1",
+    ],
+    ids=range(10),
+)
+def test_hostile_headers_of_arrays_are_refused(served: Served, header: str) -> None:
+    text = header.encode("latin-1") + b"\n"
+    content = b"\x93NUMPY\x02\x00" + struct.pack("<I", len(text)) + text + bytes(72)
+    refused(replaced(served, "points.npy", content), 400, "points.npy")
     nothing_is_left(served)

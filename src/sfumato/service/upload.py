@@ -10,13 +10,12 @@ import tarfile
 from pathlib import Path
 from typing import BinaryIO
 
-from sfumato.core.storage import MANIFEST
+from sfumato.core.storage import MANIFEST, MAX_MANIFEST_BYTES
 from sfumato.server.mapping.map import ARRAY_NAMES
 from sfumato.service.errors import ServiceError
 
 BLOCK = tarfile.BLOCKSIZE
 FILES = frozenset({MANIFEST, *(f"{name}.npy" for name in ARRAY_NAMES)})
-MAX_MANIFEST = 1 << 20  # reading JSON takes thirty times its size in memory
 _MAX_EXTRA = 64 << 10  # of a pax header, whose content is skipped
 _MAX_ENTRIES = 4096
 _SKIPPED_FOLDERS = ("words-", "derived")  # made here anew, never taken from outside
@@ -112,8 +111,8 @@ class TarReader:
             raise not_a_map("the tar has a file that a map does not have")
         if name in self._names:
             raise not_a_map("the tar has the same file twice")
-        if name == MANIFEST and entry.size > MAX_MANIFEST:
-            raise not_a_map(f"its {MANIFEST} is larger than {MAX_MANIFEST} bytes")
+        if name == MANIFEST and entry.size > MAX_MANIFEST_BYTES:
+            raise not_a_map(f"its {MANIFEST} is larger than {MAX_MANIFEST_BYTES} bytes")
         self._names.add(name)
         self._file = (self._folder / name).open("xb")
         if not self._left:

@@ -158,6 +158,7 @@ class Serve:
         for client, service in self._made:
             client.close()
             service.close()
+        self._made.clear()
 
 
 def bearer(text: str) -> dict[str, str]:

@@ -4,8 +4,10 @@
 
 After every restart: what was acknowledged is there, whole, and answers; what was deleted is gone;
 what was cut is there whole or not at all; nothing lies about. One start in five is killed before
-it is ready. With one worker, all but every tenth start are forked from a process that has done the
-imports.
+it is ready. After one kill in five the store also loses a part (its database, the database's
+content or log, or maps/ for a while): the service must refuse to make it worse, and what the docs
+tell the operator to do must bring every acknowledged map back. With one worker, all but every tenth
+start are forked from a process that has done the imports.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from endurance.lines import Cut, Line, Reply
+from endurance.losses import LOSSES, Operator
 from endurance.rig import (
     Findings,
     ForkedServer,
@@ -40,6 +43,7 @@ def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--count", type=int, default=500)
     parser.add_argument("--span", type=float, default=0.8, help="latest moment of a kill, seconds")
+    parser.add_argument("--loss-every", type=int, default=5, help="kills from loss to loss")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--work", type=Path, help="a new folder that is kept")
@@ -76,17 +80,44 @@ class Trial:
         self._names = (f"map {number}" for number in itertools.count())
         self._counts: Counter[str] = Counter()
         self.findings = Findings()
+        self._operator = Operator(
+            self._store, lambda: self._begin(1), self.findings.require, self._random
+        )
 
     async def run(self) -> None:
         count = self._options.count
         for number in range(count):
             await self._round(number)
+            if (number + 1) % self._options.loss_every == 0:
+                await self._lose(number // self._options.loss_every)
             if (number + 1) % max(1, count // 20) == 0:
                 print(f"{number + 1} kills: {_listed(self._counts)}", flush=True)
         server = self._begin(count)
         await asyncio.to_thread(server.wait_ready)
         await self._look(server)
         server.kill()
+
+    async def _lose(self, number: int) -> None:
+        """Every kind of loss in turn, right after a map was acknowledged and the service killed."""
+        server = self._begin(1)
+        try:
+            await asyncio.to_thread(server.wait_ready)
+            await self._look(server)
+            line = Line(server.url, self._key)
+            while not await self._upload_one(line, 0.0):
+                await asyncio.sleep(0.01)
+            line.close()
+        finally:
+            server.kill()
+        lose = LOSSES[number % len(LOSSES)]
+        self._key = await asyncio.to_thread(self._operator.suffer, lose, self._key)
+        self._counts[f"× {lose.__name__.replace('_', ' ')}"] += 1
+        server = self._begin(1)
+        await asyncio.to_thread(server.wait_ready)
+        try:
+            await self._look(server)
+        finally:
+            server.kill()
 
     def _begin(self, number: int) -> Server:
         several = self._options.workers > 1
@@ -161,7 +192,7 @@ class Trial:
         for map_id in folders & ids:
             whole = _digests(self._store / "maps" / map_id).items() >= self._files.items()
             self.findings.require(whole, "a map's files are not what was uploaded")
-        for part in ("incoming", "quarantine"):
+        for part in ("incoming", "quarantine", "aside"):
             left = len(list((self._store / part).iterdir()))
             self.findings.require(not left, f"{left} things are left in {part}")
 
@@ -178,19 +209,24 @@ class Trial:
 
     async def _upload(self, server: Server, pause: float) -> None:
         line = Line(server.url, self._key)
-        while True:
-            name = next(self._names)
-            entry = self._entries[name] = Entry()
-            path = f"/v1/maps?name={name.replace(' ', '%20')}"
-            reply = await self._ask(line, "POST", path, self._tar, pause=pause)
-            if reply is None:
-                return
-            if reply.status == 201:
-                entry.state, entry.id = "kept", reply.json()["id"]
-                self._counts["uploads"] += 1
-            else:
-                del self._entries[name]
+        while (done := await self._upload_one(line, pause)) is not None:
+            if not done:
                 await asyncio.sleep(0.01)
+
+    async def _upload_one(self, line: Line, pause: float) -> bool | None:
+        """Whether it was acknowledged; None if the line was cut."""
+        name = next(self._names)
+        entry = self._entries[name] = Entry()
+        path = f"/v1/maps?name={name.replace(' ', '%20')}"
+        reply = await self._ask(line, "POST", path, self._tar, pause=pause)
+        if reply is None:
+            return None
+        if reply.status == 201:
+            entry.state, entry.id = "kept", reply.json()["id"]
+            self._counts["uploads"] += 1
+        else:
+            del self._entries[name]
+        return reply.status == 201
 
     async def _delete(self, server: Server) -> None:
         line = Line(server.url, self._key)

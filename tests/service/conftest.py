@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,3 +45,17 @@ def serve(world: World, tmp_path: Path) -> Iterator[Serve]:
 @pytest.fixture
 def served(serve: Serve) -> Served:
     return serve()
+
+
+@pytest.fixture
+def undisturbed() -> Iterator[None]:
+    """`serve` takes over signals and loggers of its process; give them back."""
+    names = ("sfumato.service", "uvicorn", "uvicorn.error")
+    before = signal.getsignal(signal.SIGTERM)
+    loggers = [(logging.getLogger(name), logging.getLogger(name).handlers) for name in names]
+    yield
+    signal.signal(signal.SIGTERM, before)
+    for logger, handlers in loggers:
+        logger.handlers = handlers
+        logger.propagate = True
+        logger.setLevel(logging.NOTSET)

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import logging
-import signal
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,20 +14,6 @@ from served import World
 from sfumato.service import run
 from sfumato.service.database import NAME, Database
 from sfumato.service.keys import Keys
-
-
-@pytest.fixture
-def undisturbed() -> Iterator[None]:
-    """`serve` takes over signals and loggers of its process; give them back."""
-    names = ("sfumato.service", "uvicorn", "uvicorn.error")
-    before = signal.getsignal(signal.SIGTERM)
-    loggers = [(logging.getLogger(name), logging.getLogger(name).handlers) for name in names]
-    yield
-    signal.signal(signal.SIGTERM, before)
-    for logger, handlers in loggers:
-        logger.handlers = handlers
-        logger.propagate = True
-        logger.setLevel(logging.NOTSET)
 
 
 def test_a_key_is_shown_once_and_stored_hashed(

@@ -20,8 +20,16 @@ def test_kills_lose_nothing_that_was_acknowledged(capsys: pytest.CaptureFixture[
     assert "4 kills" in capsys.readouterr().out
 
 
+def test_losses_are_repaired_by_the_book(capsys: pytest.CaptureFixture[str]) -> None:
+    assert kills.main(["--count", "4", "--span", "0.1", "--seed", "2", "--loss-every", "1"]) == 0
+    shown = capsys.readouterr().out
+    for loss in ("lose database", "truncate database", "lose log", "unmount maps"):
+        assert f"1 × {loss}" in shown
+
+
 def test_a_lost_map_is_noticed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    trial = kills.Trial(tmp_path, Namespace(count=1, span=0.1, workers=1, seed=3))
+    options = Namespace(count=1, span=0.1, workers=1, seed=3, loss_every=5)
+    trial = kills.Trial(tmp_path, options)
     trial._entries["phantom"] = kills.Entry("kept", "A" * 22)
     asyncio.run(trial.run())
     assert trial.findings.close() == 1

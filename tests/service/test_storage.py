@@ -17,6 +17,7 @@ from sfumato.server.mapping import filing
 from sfumato.service.database import NAME, Database
 from sfumato.service.dictionaries import Dictionaries
 from sfumato.service.errors import ServiceError, from_storage
+from sfumato.service.labels import LABEL
 from sfumato.service.recovery import StoreLock, recover
 from sfumato.service.storage import Store
 
@@ -43,10 +44,12 @@ def test_a_healthy_store_is_left_as_it_is(served: Served) -> None:
     assert folder_state(store.folder_of(room)) == before
 
 
-def test_leftovers_of_a_crash_are_erased(served: Served, tmp_path: Path) -> None:
+def test_leftovers_of_a_crash_are_erased_and_all_else_is_moved_aside(
+    served: Served, tmp_path: Path
+) -> None:
     room = served.map_id()
     store = served.service.store
-    shutil.copytree(store.folder_of(room), store.maps / "never-acknowledged")
+    shutil.copytree(store.folder_of(room), store.maps / "unknown")
     shutil.copytree(store.folder_of(room), store.incoming / ".tmp-00")
     (store.incoming / "file").write_bytes(b"x")
     precious = tmp_path / "precious"
@@ -57,6 +60,7 @@ def test_leftovers_of_a_crash_are_erased(served: Served, tmp_path: Path) -> None
     assert [path.name for path in store.maps.iterdir()] == [room]
     assert not list(store.incoming.iterdir())
     assert (precious / "kept").exists()
+    assert sorted(path.name for path in store.aside.iterdir()) == ["file", "link", "unknown"]
 
 
 def spoil(folder: Path) -> None:
@@ -140,7 +144,7 @@ def test_a_crash_at_any_step_of_a_commit_loses_nothing_acknowledged(
             return call
 
         draft = store.incoming / ".tmp-draft"
-        shutil.copytree(store.folder_of(kept), draft)
+        shutil.copytree(store.folder_of(kept), draft, ignore=shutil.ignore_patterns(LABEL))
         key = served.service.store.keys.find(served.owner["Authorization"].removeprefix("Bearer "))
         assert key is not None
         done = False
@@ -158,6 +162,8 @@ def test_a_crash_at_any_step_of_a_commit_loses_nothing_acknowledged(
         assert after.ids() in ({kept}, {kept, "new-map"})
         assert {path.name for path in after.maps.iterdir()} == after.ids()
         assert not list(after.incoming.iterdir())
+        assert not list(after.aside.iterdir())  # whatever a crash leaves explains itself
+        assert all((after.folder_of(one) / LABEL).exists() for one in after.ids())
         if "new-map" in after.ids():
             after.remove("a", "new-map")
         steps = stop_after

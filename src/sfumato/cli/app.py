@@ -20,6 +20,7 @@ from sfumato.cli import (
     plan,
     protect,
     serve,
+    store,
 )
 from sfumato.cli import map as maps
 from sfumato.core.errors import SfumatoError
@@ -48,6 +49,7 @@ app.command("attack")(attack.run)
 app.add_typer(invert.app, name="invert")
 app.add_typer(classify.app, name="classify")
 app.command("serve")(serve.run)
+app.add_typer(store.app, name="store")
 app.add_typer(keys.app, name="keys")
 app.command("plan")(plan.run)
 app.command("audit")(audit.run)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,18 +30,65 @@ def create(
     role: Annotated[
         str, typer.Option(help="owner: everything of the tenant. query: ask, never change.")
     ] = "query",
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="A new file for the key, readable by you alone."),
+    ] = None,
+    expires: Annotated[
+        str | None, typer.Option(help="30d, 12h, 90m or a date in UTC; never if not given.")
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Make a key. Its secret is shown once and kept nowhere; only its hash is stored.
+    """Make a key. Its secret is shown or written once; only its hash is stored.
 
-    Example: sfumato keys create --store store --tenant museum --role owner
+    Example: sfumato keys create --store store --tenant museum --role owner -o owner.key
     """
-    key, text = _keys(store, make=True).create(tenant, role)
+    from sfumato.service.database import one_sentence
+    from sfumato.service.keys import parse_expiry
+    from sfumato.service.permissions import only_for_the_owner
+
+    end = None if expires is None else parse_expiry(expires)
+    with one_sentence(store), only_for_the_owner(), _key_file(output) as deliver:
+        key, text = _keys(store, make=True).create(tenant, role, expires=end, deliver=deliver)
     if as_json:
-        emit_json({"id": key.id, "tenant": key.tenant, "role": key.role, "key": text})
+        shown = {"key": text} if output is None else {"file": str(output)}
+        emit_json({**_as_dict(key), **shown})
+    elif output is not None:
+        emit_facts("made", {"id": key.id, "tenant": key.tenant, "role": key.role, "file": output})
+    else:
+        sys.stderr.write("sfumato: this is the only time the key is shown; keep it safe.\n")
+        sys.stdout.write(text + "\n")
+
+
+@contextmanager
+def _key_file(path: Path | None) -> Iterator[Callable[[str], None] | None]:
+    """A file made for one key, with mode 0600 from its first moment; gone if there is no key."""
+    if path is None:
+        yield None
         return
-    sys.stderr.write("sfumato: this is the only time the key is shown; keep it safe.\n")
-    sys.stdout.write(text + "\n")
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise InvalidInput(f"{path} exists already; choose another name for the key.") from None
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be written: {error.strerror}.") from None
+
+    def deliver(text: str) -> None:
+        try:
+            os.write(file, f"{text}\n".encode())
+            os.fsync(file)
+        except OSError as error:
+            raise InvalidInput(
+                f"{path} cannot be written ({error.strerror}); no key was made."
+            ) from None
+
+    try:
+        yield deliver
+    except BaseException:
+        path.unlink()
+        raise
+    finally:
+        os.close(file)
 
 
 @app.command("list")
@@ -52,10 +102,11 @@ def list_keys(store: Store, as_json: JsonFlag = False) -> None:
         emit_json({"keys": [_as_dict(key) for key in found]})
         return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in ("id", "tenant", "role", "created", "revoked"):
+    for name in ("id", "tenant", "role", "created", "expires", "revoked"):
         table.add_column(name)
     for key in found:
-        table.add_row(key.id, key.tenant, key.role, key.created, key.revoked or "")
+        end = f"{key.expires or ''}{' (expired)' if key.is_expired else ''}"
+        table.add_row(key.id, key.tenant, key.role, key.created, end, key.revoked or "")
     Console(highlight=False).print(table)
 
 
@@ -69,7 +120,10 @@ def revoke(
 
     Example: sfumato keys revoke 0123456789abcdef --store store
     """
-    key = _keys(store).revoke(key_id)
+    from sfumato.service.database import one_sentence
+
+    with one_sentence(store):
+        key = _keys(store).revoke(key_id)
     if as_json:
         emit_json(_as_dict(key))
     else:
@@ -91,5 +145,6 @@ def _as_dict(key: Key) -> dict[str, str | None]:
         "tenant": key.tenant,
         "role": key.role,
         "created": key.created,
+        "expires": key.expires,
         "revoked": key.revoked,
     }

@@ -32,6 +32,7 @@ async def any_key(
     if key is None:
         raise unauthorized()
     request.state.tenant = key.tenant
+    request.state.key_id = key.id
     if service.draining.is_set():
         raise busy("this server is about to stop; ask again.", 2)
     service.rates.spend(key.id)

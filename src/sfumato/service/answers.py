@@ -96,6 +96,14 @@ class PlanAnswer(BaseModel):
     not_protected: list[str]
 
 
+class Readiness(BaseModel):
+    """Whether queries are answered, and whether maps can be changed."""
+
+    status: str
+    writable: bool = Field(description="false: queries are answered, changes are refused.")
+    reason: str | None = Field(default=None, description="Why it is not writable.")
+
+
 class Health(BaseModel):
     """Alive, or ready."""
 

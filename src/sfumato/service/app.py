@@ -18,6 +18,7 @@ from starlette.routing import compile_path
 
 from sfumato.core.errors import SfumatoError
 from sfumato.service import map_routes, query_routes, watch_routes
+from sfumato.service.auditing import Audit
 from sfumato.service.edge import Edge
 from sfumato.service.errors import ServiceError, from_sfumato, from_storage
 from sfumato.service.metrics import forget_dead_workers
@@ -46,6 +47,12 @@ def create_app(service: Service) -> FastAPI:
     app.include_router(query_routes.router, tags=["queries"])
     app.include_router(watch_routes.router, tags=["operation"])
     app.add_middleware(Edge, metrics=service.metrics)
+    app.add_middleware(
+        Audit,
+        store=service.store.folder,
+        read_only=service.store.read_only,
+        max_bytes=service.settings.audit_bytes,
+    )
     app.add_exception_handler(ServiceError, _refuse)
     app.add_exception_handler(SfumatoError, _refuse)
     app.add_exception_handler(sqlite3.Error, _refuse)

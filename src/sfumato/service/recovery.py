@@ -1,5 +1,9 @@
 """Start-up: what a crash left behind is put right before the first request.
 
+Only what explains itself is erased: uploads that were never acknowledged, and deletes that were
+decided. What nothing explains is moved to aside/, and where most of a store does not fit together
+nothing is touched at all.
+
 The first process holds the store's lock alone while it does this, and together with its workers
 afterwards, so no second service can erase an upload that is under way.
 """
@@ -7,22 +11,26 @@ afterwards, so no second service can erase an upload that is under way.
 from __future__ import annotations
 
 import fcntl
+import json
 import logging
+import secrets
 import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
-from sfumato.core.errors import InvalidInput, SfumatoError
+from sfumato.core.errors import DamagedFile, InvalidInput, SfumatoError
 from sfumato.core.storage import sync_directory
 from sfumato.server.mapping.map import Map
 from sfumato.service.checking import file_away
 from sfumato.service.dictionaries import Dictionaries
 from sfumato.service.errors import ServiceError
 from sfumato.service.keys import now
+from sfumato.service.labels import StoredMap, acknowledge, is_arriving, read_label, write_label
 from sfumato.service.logs import describe_error, log
-from sfumato.service.storage import Store, StoredMap
+from sfumato.service.storage import Store
+from sfumato.service.survey import survey
 
 
 class StoreLock:
@@ -57,16 +65,68 @@ class StoreLock:
 
 
 def recover(store: Store, dictionaries: Dictionaries) -> None:
-    """Erase what was never acknowledged, set aside what is damaged, check and file the rest."""
-    for leftover in store.incoming.iterdir():
-        _erase(leftover)
-    rows = {row.id: row for row in store.all()}
-    for folder in store.maps.iterdir():
-        if folder.name not in rows:
-            store.erase(folder)
-            log("erased a map folder that was never acknowledged or already deleted")
-    for row in rows.values():
+    """Finish what was cut, set aside what is damaged or unknown, check and file the rest."""
+    store.database.check()
+    found = survey(store.folder, store)
+    found.refuse_a_loss(store.folder)
+    for map_id in found.leaving:
+        store.finish_leaving(map_id)
+    for path in found.cut:
+        if path.parent == store.maps:
+            store.erase(path)
+        else:
+            _erase(path)
+    for path in found.unknown:
+        log(
+            "moved aside what nothing explains; `sfumato store check` tells more",
+            level=logging.ERROR,
+            name=move_aside(store, path).name,
+        )
+    for path in found.returned:
+        _put_back_in_quarantine(store, path)
+    for row in found.rows.values():
+        _label(store, row)
         _check(store, row, lambda folder: _verify(folder, dictionaries))
+
+
+def move_aside(store: Store, path: Path) -> Path:
+    """Out of the way, under a name that is free; nothing is erased."""
+    target = store.aside / path.name
+    if target.exists() or target.is_symlink():
+        target = store.aside / f"{path.name}-{secrets.token_hex(4)}"
+    path.rename(target)
+    sync_directory(path.parent)
+    sync_directory(store.aside)
+    return target
+
+
+def _put_back_in_quarantine(store: Store, path: Path) -> None:
+    """A map that was missing has come back; `sfumato store repair` takes it in again."""
+    target = store.quarantine / path.name
+    if target.exists():
+        move_aside(store, path)
+    else:
+        path.rename(target)
+    log("a missing map is back; run `sfumato store repair`", level=logging.WARNING, map=path.name)
+
+
+def _label(store: Store, row: StoredMap) -> None:
+    """Whoever has a row has a label; those of version 1 get theirs here."""
+    folder = store.folder_of(row.id)
+    try:
+        if is_arriving(folder):
+            acknowledge(folder)
+        elif folder.is_dir() and not _is_labelled(folder, row):
+            write_label(folder, row)
+    except OSError as error:
+        log("a map could not be labelled", level=logging.ERROR, **describe_error(error))
+
+
+def _is_labelled(folder: Path, row: StoredMap) -> bool:
+    try:
+        return read_label(folder) == row
+    except DamagedFile:
+        return False
 
 
 def _verify(folder: Path, dictionaries: Dictionaries) -> None:
@@ -88,14 +148,16 @@ def _quarantine(store: Store, row: StoredMap, error: Exception) -> None:
     """Damaged maps leave the list and keep their files, so that the operator can look."""
     reason = str(error)
     if store.folder_of(row.id).exists():
+        if (store.quarantine / row.id).exists():
+            move_aside(store, store.quarantine / row.id)
         store.folder_of(row.id).rename(store.quarantine / row.id)
         sync_directory(store.maps)
         sync_directory(store.quarantine)
     with store.database.write() as database:
         database.execute("DELETE FROM maps WHERE id = ?", (row.id,))
         database.execute(
-            "INSERT OR REPLACE INTO quarantined VALUES (?, ?, ?, ?, ?)",
-            (row.tenant, row.id, row.name, now(), reason),
+            "INSERT OR REPLACE INTO quarantined VALUES (?, ?, ?, ?, ?, ?)",
+            (row.tenant, row.id, row.name, now(), reason, json.dumps(row.info)),
         )
     log("quarantined a damaged map", level=logging.ERROR, map=row.id, tenant=row.tenant)
 

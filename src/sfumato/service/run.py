@@ -8,7 +8,9 @@ first process is gone ends itself: it must not serve beside the next one.
 from __future__ import annotations
 
 import http.client
+import ipaddress
 import json
+import logging
 import os
 import shutil
 import signal
@@ -29,9 +31,12 @@ from uvicorn.supervisors import Multiprocess
 from sfumato.core.errors import InvalidInput
 from sfumato.service import logs
 from sfumato.service.app import create_app
+from sfumato.service.database import one_sentence
 from sfumato.service.dictionaries import Dictionaries
 from sfumato.service.edge import MAX_HEADER_BYTES
+from sfumato.service.logs import log
 from sfumato.service.metrics import VARIABLE
+from sfumato.service.permissions import close_to_others, is_open, only_for_the_owner
 from sfumato.service.protocol import GuardedHttp, guard_connections, raise_file_limit
 from sfumato.service.recovery import StoreLock, recover
 from sfumato.service.settings import Settings
@@ -39,6 +44,7 @@ from sfumato.service.state import make_service
 from sfumato.service.storage import Store
 
 WORKER_SETTINGS = "SFUMATO_WORKER_SETTINGS"
+_RUN = "sfumato-run-"
 
 
 def serve(settings: Settings, ready: Callable[[str, int], None]) -> None:
@@ -51,7 +57,13 @@ def serve(settings: Settings, ready: Callable[[str, int], None]) -> None:
     signal.signal(signal.SIGTERM, _leave)
     logs.configure()
     raise_file_limit()
-    with _recovered(settings), _bind(settings) as listening, _run_folder(settings) as run:
+    with (
+        only_for_the_owner(),
+        _recovered(settings),
+        _bind(settings) as listening,
+        _run_folder(settings) as run,
+    ):
+        _warn_of_plain_http(settings.host)
         _tell_when_ready(listening, ready)
         if settings.workers == 1:
             _serve_alone(settings, run, listening)
@@ -69,15 +81,46 @@ def _recovered(settings: Settings) -> Iterator[None]:
     """A store that is in order, and stays this service's own."""
     dictionaries = Dictionaries(settings.dictionaries)
     store = Store(settings.store, read_only=settings.read_only)
+    _close_to_others(settings)
     if settings.read_only:
         yield
         return
     with closing(StoreLock(store.folder)) as lock:
         lock.take_alone()
-        recover(store, dictionaries)
+        with one_sentence(store.folder):
+            recover(store, dictionaries)
         lock.share()
         store.database.close()
         yield
+
+
+def _close_to_others(settings: Settings) -> None:
+    """Mend rights that a copy or an open umask has left; of a read-only store they are told."""
+    was_open = is_open(settings.store)
+    done = "make the folder 0700 and its files 0600"
+    if not settings.read_only:
+        with suppress(PermissionError):  # somebody else's store, which is told
+            close_to_others(settings.store)
+            done = "it is now 0700, its files 0600"
+    if was_open:
+        log(f"other users could look into the store; {done}", level=logging.WARNING)
+
+
+def _warn_of_plain_http(host: str) -> None:
+    if not _is_loopback(host):
+        log(
+            "this service has no TLS and can be reached from other machines: keys and releases "
+            "travel in the clear; put a TLS proxy in front and listen on 127.0.0.1",
+            level=logging.WARNING,
+            host=host,
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _bind(settings: Settings) -> socket.socket:
@@ -99,16 +142,33 @@ def _bind(settings: Settings) -> socket.socket:
 
 @contextmanager
 def _run_folder(settings: Settings) -> Iterator[Path]:
-    """What the workers of this machine share and nobody needs afterwards."""
-    if settings.read_only:
-        with tempfile.TemporaryDirectory(prefix="sfumato-") as folder:
+    """What the workers of this machine share and nobody needs afterwards.
+
+    Not on the store's disk: counting requests must go on when that is full. The store has a link
+    to it, so that the next start removes what a killed one has left.
+    """
+    link = settings.store / "run"
+    if not settings.read_only:
+        _remove_run(link)
+    with tempfile.TemporaryDirectory(prefix=_RUN) as folder:
+        if not settings.read_only:
+            with suppress(OSError):  # without it a killed service leaves its folder, no more
+                link.symlink_to(folder)
+        try:
             yield Path(folder)
-        return
-    run = settings.store / "run"
-    shutil.rmtree(run, ignore_errors=True)
-    run.mkdir()
-    yield run
-    shutil.rmtree(run, ignore_errors=True)
+        finally:
+            if not settings.read_only:
+                link.unlink(missing_ok=True)
+
+
+def _remove_run(link: Path) -> None:
+    if link.is_symlink():
+        left = link.readlink()
+        if left.name.startswith(_RUN) and left.parent == Path(tempfile.gettempdir()):
+            shutil.rmtree(left, ignore_errors=True)
+        link.unlink()
+    else:  # of version 1: a folder
+        shutil.rmtree(link, ignore_errors=True)
 
 
 def _config(app: Any, settings: Settings, **more: Any) -> uvicorn.Config:

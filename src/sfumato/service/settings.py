@@ -48,6 +48,8 @@ class Settings:
     max_uploads: int = 4  # at once, per worker; half of them for one tenant
     min_free_bytes: int = 256 << 20  # uploads stop before the disk is fuller than this
 
+    audit_bytes: int = 16 << 20  # of audit.log, and of each of the older ones kept beside it
+
     body_seconds: float = 10.0  # a body may take this long, and longer only if it …
     body_bytes_per_second: float = 16_384.0  # … arrives at least this fast
     header_seconds: float = 10.0

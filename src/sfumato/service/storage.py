@@ -1,8 +1,10 @@
 """Maps on disk and their rows: what was acknowledged stays, what was not is never seen.
 
-An upload is unpacked under a temporary name, checked and filed there, synced, renamed to its
-id, and only then gets its row; the row committed is the acknowledgement. A delete removes the row
-first, then the folder. After a crash a folder without row is erased, and nothing else is lost.
+An upload is unpacked under a temporary name, checked and filed there, labelled as arriving,
+synced, renamed to its id, given its row, and only then labelled for good; that is what is
+acknowledged. A delete turns the row into one that says `leaving`, then erases the folder. So
+after a crash every folder explains itself: arriving without a row, or leaving, may be erased. What
+nothing explains is kept.
 """
 
 from __future__ import annotations
@@ -13,13 +15,13 @@ import secrets
 import shutil
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from sfumato.core.errors import InvalidInput
 from sfumato.core.storage import TEMPORARY, sync_directory
-from sfumato.service.database import Database
+from sfumato.service.database import MAPS, NAME, Database
 from sfumato.service.errors import (
     ServiceError,
     disk_full,
@@ -29,32 +31,30 @@ from sfumato.service.errors import (
     unauthorized,
 )
 from sfumato.service.keys import Key, Keys, still_valid
+from sfumato.service.labels import StoredMap, acknowledge, write_arriving
 
-
-@dataclass(frozen=True)
-class StoredMap:
-    """A row: whose it is, and what may be told about it."""
-
-    tenant: str
-    id: str
-    name: str
-    info: dict[str, Any]
+__all__ = ["Store", "StoredMap", "new_id"]
 
 
 class Store:
-    """The folder of a service: metadata.db, maps/, incoming/, quarantine/."""
+    """The folder of a service: metadata.db, maps/, incoming/, quarantine/, aside/."""
 
-    def __init__(self, folder: Path, *, read_only: bool = False) -> None:
+    def __init__(self, folder: Path, *, read_only: bool = False, rebuild: bool = False) -> None:
         self.folder = Path(folder)
         self.read_only = read_only
-        self.database = Database(self.folder, read_only=read_only)
+        self.database = Database(self.folder, read_only=read_only, rebuild=rebuild)
         self.keys = Keys(self.database)
-        self.maps = self.folder / "maps"
+        self.maps = self.folder / MAPS
         self.incoming = self.folder / "incoming"
         self.quarantine = self.folder / "quarantine"
-        if not read_only:
-            for part in (self.maps, self.incoming, self.quarantine):
-                part.mkdir(exist_ok=True)
+        self.aside = self.folder / "aside"
+        if read_only:
+            return
+        if not rebuild and not self.maps.is_dir() and self.ids():
+            # Not made anew: it may be a mount point, or a link to one.
+            raise are_missing(self.folder, len(self.ids()), len(self.ids()))
+        for part in (self.maps, self.incoming, self.quarantine, self.aside):
+            part.mkdir(mode=0o700, exist_ok=True)
 
     def of_tenant(self, tenant: str) -> list[StoredMap]:
         rows = self.database.connection().execute(
@@ -103,6 +103,16 @@ class Store:
         if shutil.disk_usage(self.incoming).free - wanted < min_free:
             raise disk_full()
 
+    def why_not_writable(self, min_free: int) -> str | None:
+        """Why changes would be refused, in one sentence; None: they would not."""
+        if self.read_only:
+            return "this server is read-only."
+        if not os.access(self.incoming, os.W_OK):
+            return "the store's folder cannot be written to."
+        if shutil.disk_usage(self.incoming).free <= min_free:
+            return f"the disk is full: no more than min_free_bytes = {min_free} are free."
+        return None
+
     @contextmanager
     def draft(self) -> Iterator[Path]:
         """A folder to unpack an upload into; gone afterwards unless it was committed."""
@@ -124,17 +134,16 @@ class Store:
         leaves nothing behind.
         """
         target = self.folder_of(map_id)
+        stored = StoredMap(key.tenant, map_id, name, info)
         try:
-            _sync_tree(draft)
+            write_arriving(draft, stored)
+            sync_tree(draft)
             draft.rename(target)
             sync_directory(self.maps)
             with self.database.write() as database:
                 if not still_valid(database, key):
                     raise unauthorized()
-                database.execute(
-                    "INSERT INTO maps VALUES (?, ?, ?, ?)",
-                    (key.tenant, map_id, name, json.dumps(info)),
-                )
+                insert(database, stored)
         except sqlite3.IntegrityError:
             self.erase(target)
             raise _taken(name) from None
@@ -144,9 +153,15 @@ class Store:
         except ServiceError:
             self.erase(target)
             raise
+        try:
+            acknowledge(target)
+        except OSError as error:
+            with suppress(ServiceError):
+                self.remove(key.tenant, map_id)
+            raise from_storage(error) from error
 
     def remove(self, tenant: str, map_id: str) -> None:
-        """Forget the row, then erase the folder; a quarantined map can be erased, too."""
+        """Decide the deletion in one transaction, then erase; also a quarantined map."""
         if self.read_only:
             self.find(tenant, map_id)
             raise read_only()
@@ -159,12 +174,23 @@ class Store:
                     ).rowcount
                     for table in ("maps", "quarantined")
                 )
-            if not gone:
-                raise no_such_map()
-            self.erase(self.folder_of(map_id))
-            self.erase(self.quarantine / map_id)
+                if not gone:
+                    raise no_such_map()
+                database.execute("INSERT OR IGNORE INTO leaving VALUES (?)", (map_id,))
+            self.finish_leaving(map_id)
         except (OSError, sqlite3.Error) as error:
             raise from_storage(error) from error
+
+    def leaving(self) -> set[str]:
+        """Maps whose deletion was decided and is not known to be finished."""
+        return {row[0] for row in self.database.connection().execute("SELECT id FROM leaving")}
+
+    def finish_leaving(self, map_id: str) -> None:
+        self.erase(self.folder_of(map_id))
+        self.erase(self.quarantine / map_id)
+        # The files are gone; a note that stays because the disk is full is cleared at start-up.
+        with suppress(sqlite3.Error), self.database.write() as database:
+            database.execute("DELETE FROM leaving WHERE id = ?", (map_id,))
 
     def erase(self, folder: Path) -> None:
         """Take a folder out of sight in one step, then delete its files."""
@@ -193,9 +219,26 @@ def _taken(name: str) -> ServiceError:
     )
 
 
-def _sync_tree(folder: Path) -> None:
+def sync_tree(folder: Path) -> None:
+    """Bring all files of a folder to the disk."""
     for parent, _, files in os.walk(folder):
         for name in files:
             with (Path(parent) / name).open("rb") as file:
                 os.fsync(file.fileno())
         sync_directory(Path(parent))
+
+
+def insert(database: sqlite3.Connection, stored: StoredMap) -> None:
+    """A map's row, inside a transaction."""
+    database.execute(
+        "INSERT INTO maps VALUES (?, ?, ?, ?)",
+        (stored.tenant, stored.id, stored.name, json.dumps(stored.info)),
+    )
+
+
+def are_missing(folder: Path, count: int, total: int) -> InvalidInput:
+    return InvalidInput(
+        f"{count} of the {total} maps in {NAME} are missing from {folder / MAPS}, and nothing was "
+        f"changed; mount or restore them, or, if they are gone for good, run `sfumato store repair "
+        f"{folder} --drop-missing`."
+    )

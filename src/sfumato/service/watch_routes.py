@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, PlainTextResponse
 
 from sfumato.service.access import TheService
-from sfumato.service.answers import Health, refusals
+from sfumato.service.answers import Health, Readiness, refusals
 from sfumato.service.errors import busy
 from sfumato.service.metrics import CONTENT_TYPE
 
@@ -23,14 +23,15 @@ async def healthz() -> Health:
 
 
 @router.get("/readyz", summary="Ready", responses=refusals(503))
-async def readyz(service: TheService) -> Health:
-    """The store can be read and requests are taken."""
+async def readyz(service: TheService) -> Readiness:
+    """The store can be read and requests are taken; a full disk only stops changes."""
     if service.draining.is_set():
         raise busy("this server is about to stop.", 2)
     if not service.queue.is_warm:
         raise busy("this server is just starting.", 1)
     service.store.ids()
-    return Health(status="ready")
+    reason = service.store.why_not_writable(service.settings.min_free_bytes)
+    return Readiness(status="ready", writable=reason is None, reason=reason)
 
 
 @router.get(

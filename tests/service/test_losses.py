@@ -89,7 +89,7 @@ def test_a_lost_database_erases_no_map_and_repair_brings_all_back(
     ids = store_with_maps(serve)
     before = contents(serve.store)
     lose(serve.store)
-    with pytest.raises(DamagedFile, match=r"3 map folders .*sfumato store repair"):
+    with pytest.raises(DamagedFile, match=r"has maps \(3\).*sfumato store repair"):
         start(serve)
     with pytest.raises(DamagedFile, match="sfumato store repair"):  # nor may a key hide the loss
         Keys(Database(serve.store)).create("a", "owner")
@@ -128,10 +128,10 @@ def test_a_store_whose_maps_are_not_mounted_is_refused_and_unchanged(serve: Serv
     ids = store_with_maps(serve)
     away = serve.store / "maps-elsewhere"
     (serve.store / "maps").rename(away)
-    with pytest.raises(InvalidInput, match=r"3 of the 3 maps .* missing .*--drop-missing"):
+    with pytest.raises(InvalidInput, match=r"missing .*\(3 of 3\).*--drop-missing"):
         start(serve)
     (serve.store / "maps").mkdir()  # an empty mount point is no better
-    with pytest.raises(InvalidInput, match="3 of the 3 maps"):
+    with pytest.raises(InvalidInput, match="3 of 3"):
         start(serve)
     (serve.store / "maps").rmdir()
     away.rename(serve.store / "maps")
@@ -161,7 +161,9 @@ def test_a_copy_without_its_log_keeps_every_map(
 def test_a_store_of_which_most_maps_are_unknown_is_refused(serve: Serve, tmp_path: Path) -> None:
     ids = killed_store(serve, tmp_path / "copy", count=4)
     (serve.store / f"{NAME}-wal").unlink()
-    with pytest.raises(InvalidInput, match=r"3 of the maps .* only 1 are.*sfumato store repair"):
+    with pytest.raises(
+        InvalidInput, match=r"not in metadata.db \(3, and 1 known\).*sfumato store repair"
+    ):
         start(serve)
     assert files_of(serve.store / "maps") == sorted(ids)
 
@@ -225,7 +227,7 @@ def test_missing_maps_are_forgotten_only_when_asked(serve: Serve) -> None:
     for gone in ids - {kept}:
         shutil.rmtree(serve.store / "maps" / gone)
     assert sfumato("store", "repair", serve.store, "--apply") == 0
-    with pytest.raises(InvalidInput, match="2 of the 3"):
+    with pytest.raises(InvalidInput, match="2 of 3"):
         start(serve)
     assert sfumato("store", "repair", serve.store, "--drop-missing", "--apply") == 0
     assert start(serve) == {kept}

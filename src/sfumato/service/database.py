@@ -173,7 +173,7 @@ def _refuse_to_begin_anew(folder: Path) -> None:
     count = len(map_folders(folder / MAPS))
     if count:
         raise DamagedFile(
-            f"{folder} has {count} map folders but its {NAME} is missing or empty, and nothing was "
+            f"{folder} has maps ({count}) but its {NAME} is missing or empty, and nothing was "
             f"changed; restore a backup, or run `sfumato store repair {folder}`."
         )
 

@@ -41,8 +41,8 @@ class Survey:
         strangers = sum((path / MANIFEST).is_file() for path in self.unknown)
         if strangers > len(self.present):
             raise InvalidInput(
-                f"{strangers} of the maps in {folder / MAPS} are not in {NAME}, only "
-                f"{len(self.present)} are, and nothing was changed; restore a backup, or run "
+                f"most maps in {folder / MAPS} are not in {NAME} ({strangers}, and "
+                f"{len(self.present)} known), and nothing was changed; restore a backup, or run "
                 f"`sfumato store repair {folder}`."
             )
 

@@ -239,6 +239,6 @@ def insert(database: sqlite3.Connection, stored: StoredMap) -> None:
 def are_missing(folder: Path, count: int, total: int) -> InvalidInput:
     return InvalidInput(
         f"most maps in {NAME} are missing from {folder / MAPS} ({count} of {total}), and nothing "
-        f"was changed; mount or restore them, or, if they are gone for good, run `sfumato store repair "
-        f"{folder} --drop-missing`."
+        "was changed; mount or restore them, or, if they are gone for good, run `sfumato store "
+        f"repair {folder} --drop-missing`."
     )

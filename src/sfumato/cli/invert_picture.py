@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from sfumato.cli.files import read_release
 from sfumato.cli.output import JsonFlag, emit_facts, emit_json, progress_bar
@@ -88,7 +87,7 @@ def run(
         return
     if made.remark:
         facts["remark"] = made.remark
-    emit_facts(f"wrote {escape(str(output))}", facts)
+    emit_facts(f"wrote {output!s}", facts)
 
 
 def _read(path: Path, image: str | None) -> Source:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from sfumato.cli.output import JsonFlag, emit_facts, emit_json
+from sfumato.cli.output import JsonFlag, emit_facts, emit_json, emit_lines, note, printer
 from sfumato.core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -37,8 +35,8 @@ def create(
     if as_json:
         emit_json({"id": key.id, "tenant": key.tenant, "role": key.role, "key": text})
         return
-    sys.stderr.write("sfumato: this is the only time the key is shown; keep it safe.\n")
-    sys.stdout.write(text + "\n")
+    note("this is the only time the key is shown; keep it safe.")
+    emit_lines([text])
 
 
 @app.command("list")
@@ -56,7 +54,8 @@ def list_keys(store: Store, as_json: JsonFlag = False) -> None:
         table.add_column(name)
     for key in found:
         table.add_row(key.id, key.tenant, key.role, key.created, key.revoked or "")
-    Console(highlight=False).print(table)
+    with printer() as console:
+        console.print(table)
 
 
 @app.command()

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.markup import escape
-
 from sfumato.cli.files import read_release
-from sfumato.cli.output import emit_facts
+from sfumato.cli.output import emit_facts, note
 from sfumato.cli.protect import parse_camera
 from sfumato.cli.server_options import read_certificates, read_key
 from sfumato.cli.suppression import make_suppress, suppression_facts, suppression_text
@@ -193,7 +190,7 @@ def _ledger(request: ServerRequest) -> Ledger | None:
 
 def _note(text: str, facts: dict[str, Any]) -> None:
     facts["plan"] = text
-    sys.stderr.write(f"sfumato: {text}\n")
+    note(f"{text}")
 
 
 def _leaving(
@@ -216,6 +213,6 @@ def _leaving(
             facts["ledger"] = {"session": state.session, "epsilon_spent": state.epsilon}
             shown["ledger"] = f"session {state.session!r} has spent ε = {state.epsilon:g}"
         if not quiet:
-            emit_facts(f"asking {escape(facts['server'])}", shown)
+            emit_facts(f"asking {facts['server']}", shown)
 
     return tell

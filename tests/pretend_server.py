@@ -145,5 +145,6 @@ def make_client(server: Pretend, **settings: Any) -> Client:
         "dictionary": WORDS,
         "max_keypoints": 50,
         "map": "gallery",
+        "ledger": None,
     }
     return Client(URL, KEY, transport=server.transport, **(given | settings))

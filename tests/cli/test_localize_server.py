@@ -206,7 +206,7 @@ def test_keys_come_from_files_or_the_environment(
     [
         ((), "give --epsilon"),
         (("--epsilon", 8), "give --camera"),
-        (("--epsilon", 8, "--camera", CAMERA, "--cap", 5), "--cap needs --ledger"),
+        (("--epsilon", 8, "--camera", CAMERA, "--cap", 5, "--no-ledger"), "counts nothing"),
         (("--epsilon", 8, "--camera", CAMERA, "--pairs", "p", "--query", "q"), "--pairs"),
         (("--epsilon", 8, "--camera", CAMERA, "--keep-by", "spread"), "--keep N"),
         (("--epsilon", 8, "--camera", CAMERA, "--dictionary", "ab" * 32), "cache="),

@@ -152,7 +152,7 @@ def test_limits_hold_for_every_release() -> None:
 def test_a_client_without_limits_sends_what_its_owner_made() -> None:
     server = Pretend(accepts=["words", "plain"])
     pipeline = sf.Pipeline(Plain(), max_keypoints=40)
-    with Client(URL, KEY, pipeline=pipeline, transport=server.transport) as client:
+    with Client(URL, KEY, pipeline=pipeline, ledger=None, transport=server.transport) as client:
         assert client.localize(PHOTO, CAMERA, map="gallery").localized
     with Client(URL, KEY, transport=server.transport) as client:
         assert client.send(fresh(), map="gallery").localized

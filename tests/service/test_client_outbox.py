@@ -97,7 +97,7 @@ def test_an_outbox_that_cannot_be_written_costs_nothing(tmp_path: Path) -> None:
     with make_client(Pretend(), ledger=ledger) as client:
         with pytest.raises(InvalidInput, match="exists already"):
             client.localize(PHOTO, CAMERA, save=tmp_path / "out.sfr")
-        with pytest.raises(InvalidInput, match="cannot be written"):
+        with pytest.raises(InvalidInput, match="does not exist"):
             client.prepare(PHOTO, CAMERA, save=tmp_path / "none" / "out.sfr")
         assert ledger.spent().pictures == 0
         client.localize(PHOTO, CAMERA, save=tmp_path / "new.sfr")
@@ -131,7 +131,7 @@ def test_a_crash_may_count_too_much_and_never_too_little(
         assert [one.error for one in client.flush()] == [None]
         assert server.asked[2] == server.asked[3]
         with monkeypatch.context() as patch:
-            patch.setattr("sfumato.service.client.outbox.Outbox.put", die)
+            patch.setattr("sfumato.core.storage.NewFile.finish", die)
             with pytest.raises(Killed):  # between charge and file
                 client.localize(PHOTO, CAMERA)
         assert client.flush() == []

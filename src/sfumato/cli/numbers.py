@@ -47,7 +47,7 @@ def _check(name: str, value: Any, infinite: bool) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return
     if math.isnan(value):
-        raise InvalidInput(f"--{name} must be a number, got nan.")
+        raise InvalidInput(f"--{name} must be a number, got NaN.")
     if math.isinf(value) and not infinite:
         raise InvalidInput(
             f"--{name} must be below 1.8e308, the largest number there is here; write inf if you "

@@ -186,11 +186,15 @@ class Ledger:
         wanted = (per_unit, per_picture, spent + together)
         for name, cap, want in zip(("descriptor", "picture", "session"), caps, wanted, strict=True):
             if cap is not None and want > cap:
-                already = f" after {spent / BILLION:g} already spent" if name == "session" else ""
+                already = ""
+                if name == "session":
+                    left = max(cap - spent, 0) / BILLION
+                    already = f" after {spent / BILLION:g} already spent; {left:g} is left"
+                what = "this release" if together == per_picture else "these releases"
                 raise BudgetSpent(
-                    f"the cap per {name} is ε = {cap / BILLION:g}, this release would make it "
-                    f"{want / BILLION:g}{already}; send fewer keypoints, use a smaller epsilon, "
-                    "or stop here. Nothing was released."
+                    f"the cap per {name} is ε = {cap / BILLION:g}, {what} would make it "
+                    f"{want / BILLION:g}{already}; send less, use a smaller epsilon, or stop here. "
+                    "Nothing was released."
                 )
         if spent + together > _LARGEST:
             raise BudgetSpent("the ledger cannot count any further; start a new session.")

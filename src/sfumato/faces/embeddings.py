@@ -13,9 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.arrays import read_arrays
+from sfumato.core.arrays import read_arrays, write_arrays
 from sfumato.core.checks import check_shape
-from sfumato.core.arrays import write_arrays
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.types import Features, Frozen, check_extractor_name, frozen_array
 

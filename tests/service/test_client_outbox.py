@@ -112,7 +112,7 @@ class Killed(BaseException):
 def test_a_crash_may_count_too_much_and_never_too_little(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def die(*anything: object) -> Any:
+    def die(*anything: object, **named: object) -> Any:
         raise Killed
 
     ledger = sf.Ledger(tmp_path / "ledger")

@@ -14,6 +14,7 @@ import os
 import re
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import BufferedReader
@@ -53,8 +54,9 @@ class NewFile:
         try:
             if self.path.is_dir():
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-            with suppress(FileNotFoundError):
-                self.path.lstat()  # a name that is too long is not noticed by the temporary one
+            with suppress(FileNotFoundError):  # raises for a name that is too long
+                if not stat.S_ISREG(self.path.stat().st_mode):  # a device is not to be replaced
+                    raise OSError(errno.EINVAL, "it is not a regular file")
             self._temporary = self.path.with_name(f"{TEMPORARY}{secrets.token_hex(8)}")
             self._file = self._temporary.open("xb")
         except FileNotFoundError:

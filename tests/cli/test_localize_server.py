@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
-from typing import Any
 
 import httpx
 import pytest
 from PIL import Image
 
 from commands import sfumato
-from pretend_server import KEY, MAP_ID, PHOTO, WORDS, Pretend, answer, map_info
+from pretend_server import KEY, MAP_ID, PHOTO, WORDS, Pretend, answer, map_info, on_a_socket
 from sfumato.core.randomness import SeededRandom
 from sfumato.core.releases import Release, WordRelease
 from sfumato.core.types import Camera
@@ -33,34 +30,8 @@ def pretend() -> Pretend:
 
 @pytest.fixture
 def server(pretend: Pretend) -> Iterator[str]:
-    """The pretended server behind a real socket of this machine."""
-
-    class Bridge(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def answer_it(self) -> None:
-            body = self.rfile.read(int(self.headers.get("content-length", 0)))
-            request = httpx.Request(
-                self.command, f"http://test{self.path}", headers=dict(self.headers), content=body
-            )
-            response = pretend(request)
-            data = b"".join(response.stream)  # type: ignore[arg-type]
-            self.send_response(response.status_code)
-            self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        do_GET = do_POST = answer_it  # noqa: N815
-
-        def log_message(self, format: str, *args: Any) -> None:
-            return
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Bridge) as http:
-        thread = Thread(target=http.serve_forever, daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{http.server_port}"
-        http.shutdown()
-        thread.join(60)
+    with on_a_socket(pretend) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")

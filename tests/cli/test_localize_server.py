@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -221,3 +223,48 @@ def test_a_map_is_pushed(
     assert pretend.requests[0][2] == pretend.requests[1][2]
     assert sfumato("map", "push", tmp_path, "--server", server, "--key-file", things / "key") == 2
     assert "not a stored map" in capsys.readouterr().err
+
+
+def test_the_persons_own_ledger_is_charged_unless_someone_says_no(
+    things: Path, server: str, pretend: Pretend, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = drawn(things, "--keep", 60)
+    assert ask(things, server, "photo.png", *options) == 0
+    account = Ledger.default()
+    assert account.spent().epsilon == 480
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.startswith(f"ledger: {account.path}, session 'default'")
+    assert "charged ε = 480: 60 × 8 for one descriptor" in shown
+    assert ask(things, server, "photo.png", *options, "--no-ledger") == 0
+    assert "none (--no-ledger): what leaves now is not counted" in capsys.readouterr().out
+    assert ask(things, server, "photo.png", *options, "--no-ledger", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["ledger"] is None
+    assert account.spent().epsilon == 480
+    assert ask(things, server, "out.sfr") == 0
+    assert "nothing is charged now" in " ".join(capsys.readouterr().out.split())
+    assert ask(things, server, "out.sfr", "--no-ledger") == 2
+
+
+@pytest.mark.parametrize("mode", [(), ("--json",)])
+def test_a_question_whose_answer_cannot_be_shown_or_kept_costs_nothing(
+    things: Path, server: str, pretend: Pretend, tmp_path: Path, mode: tuple[str, ...]
+) -> None:
+    words = [
+        "localize", things / "photo.png", "--server", server, "--map", "gallery",
+        "--key-file", things / "key", *drawn(things), *mode,
+    ]  # fmt: skip
+    program = [sys.executable, "-c", "from sfumato.cli.app import main; main()"]
+    with Path("/dev/full").open("w") as full:
+        run = subprocess.run(
+            [*program, *map(str, words)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert run.returncode == 2
+    assert len(run.stderr.splitlines()) == 1
+    assert sfumato(*words, "--save", tmp_path / "none" / "x.sfr") == 2
+    assert sfumato(*words, "--save", "/sys/x.sfr") == 2
+    assert Ledger.default().spent().pictures == 0
+    assert not pretend.asked

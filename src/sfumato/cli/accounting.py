@@ -29,9 +29,10 @@ NOT_COUNTED = "none (--no-ledger): what leaves now is not counted anywhere"
 
 
 def check_account(ledger: Path | None, no_ledger: bool, cap: float | None) -> None:
-    """Refuse options that contradict each other."""
+    """Refuse options that contradict each other, and a cap that cannot be one."""
     if no_ledger and (ledger is not None or cap is not None):
         raise InvalidInput("--no-ledger counts nothing; leave out --ledger and --cap, or it.")
+    Caps(session=cap)
 
 
 def open_account(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sfumato.cli.output import emit_json, printer, progress_bar
 from sfumato.cli.values import numbers, whole_numbers
 from sfumato.core.errors import InvalidInput, Mismatch
-from sfumato.core.storage import write_file
+from sfumato.core.storage import check_writable, write_file
 from sfumato.dictionary import Dictionary
 
 if TYPE_CHECKING:
@@ -96,6 +96,7 @@ def _check_page(page: Path, photo: Path) -> None:
         raise InvalidInput(f"--output must be a file in a folder that exists, got {page}.")
     if page.exists() and page.samefile(photo):
         raise InvalidInput("--output is the photograph itself; choose another name.")
+    check_writable(page)
 
 
 def _print(result: PhotoResult, page: Path) -> None:

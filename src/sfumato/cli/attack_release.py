@@ -13,6 +13,7 @@ from sfumato.cli.output import emit_json, printer, progress_bar
 from sfumato.core.arrays import write_arrays
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.releases import KeypointRelease, SubspaceRelease, WordRelease
+from sfumato.core.storage import check_writable
 from sfumato.dictionary import Dictionary
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ def attack_release(
         )
     if output is not None and output.suffix != ".npz":
         raise InvalidInput(f"--output must end in .npz, got {output.name!r}.")
+    if output is not None:
+        check_writable(output)
     rows: list[dict[str, Any]] = []
     answers: dict[str, Recovered] = {}
     with progress_bar(quiet=as_json) as progress:

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from sfumato.cli.output import JsonFlag, emit_json, printer, progress_bar
 from sfumato.core.errors import InvalidInput
-from sfumato.core.storage import write_file
+from sfumato.core.storage import check_writable, write_file
 
 if TYPE_CHECKING:
     from sfumato.datasets import Scene
@@ -70,6 +70,7 @@ def _make(output: Path) -> None:
             f"output must be a folder that can be made, {output} cannot ({error.strerror}); "
             "choose another one."
         ) from None
+    check_writable(output / PAGE)
 
 
 def _print(result: DemoResult, page: Path) -> None:

@@ -46,6 +46,8 @@ def _checking(callback: Any, infinite: bool) -> Any:
 def _check(name: str, value: Any, infinite: bool) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return
+    if isinstance(value, int) and not -_LARGEST < value < _LARGEST:
+        raise InvalidInput(f"--{name} must be a whole number of less than 19 digits, got more.")
     if math.isnan(value):
         raise InvalidInput(f"--{name} must be a number, got NaN.")
     if math.isinf(value) and not infinite:
@@ -53,5 +55,3 @@ def _check(name: str, value: Any, infinite: bool) -> None:
             f"--{name} must be below 1.8e308, the largest number there is here; write inf if you "
             "mean infinity."
         )
-    if isinstance(value, int) and not -_LARGEST < value < _LARGEST:
-        raise InvalidInput(f"--{name} must be below {_LARGEST}, got more.")

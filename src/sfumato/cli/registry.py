@@ -59,16 +59,25 @@ app.command("audit")(audit.run)
 app.add_typer(experiment.app, name="experiment")
 
 
+_LOST = "the output cannot be written ({}); what was to be shown is lost."
+
+
 def run_command(words: list[str]) -> int:
     """Run one command; its exit code."""
+    output = sys.stdout
     try:
         command = typer.main.get_command(app)
         check_numbers(command, words)
         code = command(args=words or ["--help"], prog_name="sfumato", standalone_mode=False)
         sys.stdout.flush()
     except typer.Abort:
-        note("stopped")
-        return 130
+        code = 130
+    except SystemExit:
+        if sys.stdout is output:
+            raise
+        # typer noticed that nobody reads any more; it would say nothing and replaces the output
+        sys.stdout = output
+        return _refused(_LOST.format("Broken pipe"))
     except (typer.TyperException, SfumatoError) as error:
         message = getattr(error, "format_message", None)
         return _refused(message() if message else str(error))
@@ -76,6 +85,8 @@ def run_command(words: list[str]) -> int:
         return _refused(_about(error))
     except MemoryError:
         return _refused("there is not enough memory for this; give it smaller input.")
+    if code == 130:
+        note("stopped")
     return code if isinstance(code, int) else 0
 
 
@@ -95,6 +106,6 @@ def _about(error: OSError) -> str:
     """What the system refused: a disk that is full, a file that may not be written."""
     reason = error.strerror or str(error)
     if error.filename is None and error.errno in (errno.EPIPE, errno.ENOSPC, errno.EBADF):
-        return f"the output cannot be written ({reason}); what was to be shown is lost."
+        return _LOST.format(reason)
     where = "" if error.filename is None else f" ({os.fsdecode(error.filename)})"
     return f"the system refused: {reason}{where}; choose another place, or make room."

@@ -103,6 +103,12 @@ class NewFile:
             self._temporary.unlink(missing_ok=True)
 
 
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Refuse before a long work what could not be written after it; nothing is left behind."""
+    with NewFile(path):
+        pass
+
+
 def _unwritable(path: Path, error: OSError) -> InvalidInput:
     return InvalidInput(
         f"{path} cannot be written ({error.strerror or error}); choose a file in a folder that "

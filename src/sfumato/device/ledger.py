@@ -130,7 +130,7 @@ class Ledger:
 
         pictures  so many releases of this cost at once: all are charged, or none
         """
-        check_count("pictures", pictures, low=1)
+        check_count("pictures", pictures, low=1, high=1 << 32)
         per_unit = 0
         if event.is_private and event.epsilon is not None:
             per_unit = math.ceil(as_written(event.epsilon) * BILLION)

@@ -32,9 +32,9 @@ def on_small_disk(folder: Path, script: str, *arguments: object) -> str:
     if way is None:
         pytest.skip("no disk can be mounted here: neither root nor user namespaces are allowed.")
     folder.mkdir(exist_ok=True)
-    words = [*way, "sh", "-c", _MOUNT, "sh", folder, sys.executable, "-c", PRELUDE + script]
+    words = [*way, "sh", "-c", _MOUNT, "sh", str(folder), sys.executable, "-c", PRELUDE + script]
     run = subprocess.run(
-        [*words, folder, *map(str, arguments)], capture_output=True, text=True, check=False
+        [*words, str(folder), *map(str, arguments)], capture_output=True, text=True, check=False
     )
     assert run.returncode == 0, run.stderr
     assert "Traceback" not in run.stderr

@@ -129,7 +129,7 @@ def test_file_names_are_text(things: Path, tmp_path: Path, mode: tuple[str, ...]
         ("localize", folder / "none.sfr", "--map", folder, *mode),
     ):  # fmt: skip
         run = subprocess.run(
-            [sys.executable, "-c", "from sfumato.cli.app import main; main()", *words],
+            [sys.executable, "-c", "from sfumato.cli.app import main; main()", *map(str, words)],
             capture_output=True,
             check=False,
         )

@@ -12,7 +12,6 @@ import pytest
 
 from sfumato.core.errors import BudgetSpent, LedgerError
 from sfumato.core.types import PrivacyEvent
-from sfumato.device import ledger_file
 from sfumato.device.ledger import Caps, Ledger, default_ledger_path
 
 FORMAT_1 = Path(__file__).parent / "data" / "ledger-1.db"  # made by the code of that format
@@ -94,9 +93,7 @@ def test_a_charge_is_synced_to_the_disk_before_it_returns(
 
     ledger = Ledger(tmp_path / "l")
     connect = sqlite3.connect
-    monkeypatch.setattr(
-        ledger_file.sqlite3, "connect", lambda *a, **b: connect(*a, factory=Watched, **b)
-    )
+    monkeypatch.setattr(sqlite3, "connect", lambda *a, **b: connect(*a, factory=Watched, **b))
     ledger.charge(event())
     full = 2  # with WAL: the log is synced in every commit
     assert commits == [(full, "wal")]
@@ -106,10 +103,15 @@ def test_a_new_ledger_is_in_its_folder_after_a_power_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     done: list[str] = []
-    link, sync = os.link, ledger_file.sync_directory
-    monkeypatch.setattr(os, "link", lambda *a: (done.append("link"), link(*a)))
+    make_link = os.link
+
+    def link(*names: Any) -> None:
+        done.append("link")
+        make_link(*names)
+
+    monkeypatch.setattr(os, "link", link)
     monkeypatch.setattr(
-        ledger_file, "sync_directory", lambda path: (done.append(str(path)), sync(path))
+        "sfumato.device.ledger_file.sync_directory", lambda path: done.append(str(path))
     )
     Ledger(tmp_path / "l")
     assert done == ["link", str(tmp_path)]

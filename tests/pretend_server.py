@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import httpx
@@ -145,5 +148,38 @@ def make_client(server: Pretend, **settings: Any) -> Client:
         "dictionary": WORDS,
         "max_keypoints": 50,
         "map": "gallery",
+        "ledger": None,
     }
     return Client(URL, KEY, transport=server.transport, **(given | settings))
+
+
+@contextmanager
+def on_a_socket(pretend: Pretend) -> Iterator[str]:
+    """The pretended server behind a real socket of this machine; its address."""
+
+    class Bridge(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def answer_it(self) -> None:
+            body = self.rfile.read(int(self.headers.get("content-length", 0)))
+            request = httpx.Request(
+                self.command, f"http://test{self.path}", headers=dict(self.headers), content=body
+            )
+            response = pretend(request)
+            data = b"".join(response.stream)  # type: ignore[arg-type]
+            self.send_response(response.status_code)
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        do_GET = do_POST = answer_it  # noqa: N815
+
+        def log_message(self, format: str, *args: Any) -> None:
+            return
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Bridge) as http:
+        thread = Thread(target=http.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{http.server_port}"
+        http.shutdown()
+        thread.join(60)

@@ -125,7 +125,7 @@ def test_explain_draws_nothing_and_the_ledger_counts_every_picture(
     ledger = ("--ledger", folder / "ledger", "--cap", 7)
     assert sfumato(*words, *ledger, "-o", folder / "a.sfr") == 0
     assert sfumato(*words, *ledger, "-o", folder / "b.sfr") == 2
-    assert "has 2 left" in capsys.readouterr().err
+    assert "after 5 already spent; 2 is left" in capsys.readouterr().err
     assert not (folder / "b.sfr").exists()
     np.save(folder / "two.npy", CODES[:2])
     again = ("protect", folder / "two.npy", *words[2:])

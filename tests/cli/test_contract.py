@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 import typer
 
-from sfumato.cli.app import app, main
+from sfumato.cli.app import main
+from sfumato.cli.registry import app
 
 
 def commands(group: Any, prefix: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:

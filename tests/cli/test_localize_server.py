@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
-from typing import Any
 
 import httpx
 import pytest
 from PIL import Image
 
 from commands import sfumato
-from pretend_server import KEY, MAP_ID, PHOTO, WORDS, Pretend, answer, map_info
+from pretend_server import KEY, MAP_ID, PHOTO, WORDS, Pretend, answer, map_info, on_a_socket
 from sfumato.core.randomness import SeededRandom
 from sfumato.core.releases import Release, WordRelease
 from sfumato.core.types import Camera
@@ -33,34 +32,8 @@ def pretend() -> Pretend:
 
 @pytest.fixture
 def server(pretend: Pretend) -> Iterator[str]:
-    """The pretended server behind a real socket of this machine."""
-
-    class Bridge(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def answer_it(self) -> None:
-            body = self.rfile.read(int(self.headers.get("content-length", 0)))
-            request = httpx.Request(
-                self.command, f"http://test{self.path}", headers=dict(self.headers), content=body
-            )
-            response = pretend(request)
-            data = b"".join(response.stream)  # type: ignore[arg-type]
-            self.send_response(response.status_code)
-            self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        do_GET = do_POST = answer_it  # noqa: N815
-
-        def log_message(self, format: str, *args: Any) -> None:
-            return
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Bridge) as http:
-        thread = Thread(target=http.serve_forever, daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{http.server_port}"
-        http.shutdown()
-        thread.join(60)
+    with on_a_socket(pretend) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +179,7 @@ def test_keys_come_from_files_or_the_environment(
     [
         ((), "give --epsilon"),
         (("--epsilon", 8), "give --camera"),
-        (("--epsilon", 8, "--camera", CAMERA, "--cap", 5), "--cap needs --ledger"),
+        (("--epsilon", 8, "--camera", CAMERA, "--cap", 5, "--no-ledger"), "counts nothing"),
         (("--epsilon", 8, "--camera", CAMERA, "--pairs", "p", "--query", "q"), "--pairs"),
         (("--epsilon", 8, "--camera", CAMERA, "--keep-by", "spread"), "--keep N"),
         (("--epsilon", 8, "--camera", CAMERA, "--dictionary", "ab" * 32), "cache="),
@@ -250,3 +223,48 @@ def test_a_map_is_pushed(
     assert pretend.requests[0][2] == pretend.requests[1][2]
     assert sfumato("map", "push", tmp_path, "--server", server, "--key-file", things / "key") == 2
     assert "not a stored map" in capsys.readouterr().err
+
+
+def test_the_persons_own_ledger_is_charged_unless_someone_says_no(
+    things: Path, server: str, pretend: Pretend, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = drawn(things, "--keep", 60)
+    assert ask(things, server, "photo.png", *options) == 0
+    account = Ledger.default()
+    assert account.spent().epsilon == 480
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.startswith(f"ledger: {account.path}, session 'default'")
+    assert "charged ε = 480: 60 × 8 for one descriptor" in shown
+    assert ask(things, server, "photo.png", *options, "--no-ledger") == 0
+    assert "none (--no-ledger): what leaves now is not counted" in capsys.readouterr().out
+    assert ask(things, server, "photo.png", *options, "--no-ledger", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["ledger"] is None
+    assert account.spent().epsilon == 480
+    assert ask(things, server, "out.sfr") == 0
+    assert "nothing is charged now" in " ".join(capsys.readouterr().out.split())
+    assert ask(things, server, "out.sfr", "--no-ledger") == 2
+
+
+@pytest.mark.parametrize("mode", [(), ("--json",)])
+def test_a_question_whose_answer_cannot_be_shown_or_kept_costs_nothing(
+    things: Path, server: str, pretend: Pretend, tmp_path: Path, mode: tuple[str, ...]
+) -> None:
+    words = [
+        "localize", things / "photo.png", "--server", server, "--map", "gallery",
+        "--key-file", things / "key", *drawn(things), *mode,
+    ]  # fmt: skip
+    program = [sys.executable, "-c", "from sfumato.cli.app import main; main()"]
+    with Path("/dev/full").open("w") as full:
+        run = subprocess.run(
+            [*program, *map(str, words)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert run.returncode == 2
+    assert len(run.stderr.splitlines()) == 1
+    assert sfumato(*words, "--save", tmp_path / "none" / "x.sfr") == 2
+    assert sfumato(*words, "--save", "/sys/x.sfr") == 2
+    assert Ledger.default().spent().pictures == 0
+    assert not pretend.asked

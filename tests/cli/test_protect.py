@@ -114,7 +114,7 @@ def test_a_camera_travels_with_the_release(photo: Path, words: Path, tmp_path: P
         (["--epsilon", "10", "--subset-size", "0", "--explain"], "subset_size must be"),
         (["--epsilon", "10", "--subset-size", "256", "--explain"], "sending all 256 words"),
         (["--epsilon", "10", "--subset-size", "257", "--explain"], "subset_size must be"),
-        (["--epsilon", "10", "--explain", "--cap", "5"], "needs --ledger"),
+        (["--epsilon", "10", "--explain", "--cap", "5", "--no-ledger"], "counts nothing"),
         (["--epsilon", "10", "--explain", "--camera", "PINHOLE,a"], "camera must be"),
         (["--epsilon", "10", "--explain", "--keep", "-1"], "count must be"),
         (["--epsilon", "10", "--explain", "--keep-by", "spread"], "say how many"),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from sfumato.core import storage
 from sfumato.core.errors import DamagedFile, InvalidInput, SfumatoError
 from sfumato.core.storage import (
     load_array,
@@ -105,3 +108,47 @@ def test_the_manifest_is_readable_by_people(tmp_path: Path) -> None:
     text = (stored(tmp_path) / "manifest.json").read_text(encoding="utf-8")
     assert "ε" in text
     assert set(json.loads(text)["files"]) == {"a.npy", "b.npy", "extra.bin"}
+
+
+def test_a_file_is_on_the_disk_before_it_is_renamed_and_the_folder_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    fsync, replace = os.fsync, Path.replace
+
+    def sync(descriptor: int) -> None:
+        kind = "folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file"
+        done.append(f"sync {kind} of {os.fstat(descriptor).st_size if kind == 'file' else 0}")
+        fsync(descriptor)
+
+    def rename(self: Path, target: Path) -> Path:
+        done.append("rename")
+        return replace(self, target)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(Path, "replace", rename)
+    storage.write_file(tmp_path / "x", b"12345")
+    assert done == ["sync file of 5", "rename", "sync folder of 0"]
+
+
+def test_a_file_that_is_made_first_has_room_and_is_seen_when_it_is_whole(tmp_path: Path) -> None:
+    with storage.NewFile(tmp_path / "x") as file:
+        file.reserve(100_000)
+        (draft,) = tmp_path.iterdir()
+        assert draft.stat().st_blocks * 512 >= 100_000
+        assert draft.name.startswith(storage.TEMPORARY)
+        file.finish(b"short")
+    assert (tmp_path / "x").read_bytes() == b"short"
+    with storage.NewFile(tmp_path / "y") as file:
+        file.reserve(10)
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
+def test_a_device_is_not_replaced_by_a_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("/dev/null")
+    for name in ("pipe", "link"):
+        with pytest.raises(InvalidInput, match="not a regular file"):
+            storage.write_file(tmp_path / name, b"data")
+    with pytest.raises(InvalidInput, match="cannot be written"):
+        storage.write_file(tmp_path / ("x" * 300), b"data")

@@ -152,7 +152,7 @@ def test_limits_hold_for_every_release() -> None:
 def test_a_client_without_limits_sends_what_its_owner_made() -> None:
     server = Pretend(accepts=["words", "plain"])
     pipeline = sf.Pipeline(Plain(), max_keypoints=40)
-    with Client(URL, KEY, pipeline=pipeline, transport=server.transport) as client:
+    with Client(URL, KEY, pipeline=pipeline, ledger=None, transport=server.transport) as client:
         assert client.localize(PHOTO, CAMERA, map="gallery").localized
     with Client(URL, KEY, transport=server.transport) as client:
         assert client.send(fresh(), map="gallery").localized
@@ -241,3 +241,16 @@ def test_an_unreachable_server_leaves_the_release_in_the_error(tmp_path: Path) -
         assert client.send(prepared).localized
     assert server.asked == [prepared.data, prepared.data]
     assert ledger.spent().pictures == 1
+
+
+def test_a_client_that_draws_must_be_told_where_that_is_counted(tmp_path: Path) -> None:
+    for drawing in ({"epsilon": 8, "dictionary": WORDS}, {"pipeline": sf.Pipeline(Plain())}):
+        settings: dict[str, Any] = drawing
+        with pytest.raises(InvalidInput, match=r"ledger=sf.Ledger.default\(\).*ledger=None"):
+            Client(URL, KEY, **settings)
+        Client(URL, KEY, ledger=None, **settings).close()
+    Client(URL, KEY).close()  # draws nothing, has nothing to count
+    server = Pretend()
+    with make_client(server, ledger=sf.Ledger.default()) as client:
+        client.localize(PHOTO, CAMERA)
+    assert sf.Ledger.default().spent().epsilon == 400

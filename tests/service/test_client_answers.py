@@ -151,7 +151,7 @@ def test_not_localized_is_an_answer_and_its_reason_cannot_paint_the_terminal() -
     with make_client(server) as client:
         found = client.localize(PHOTO, CAMERA)
     assert not found.localized
-    assert found.reason == "too [31m few matches"
+    assert found.reason == "too\\x1b[31m few matches"
 
 
 def test_an_answer_that_needs_unpacking_is_refused() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import sfumato as sf
 from pretend_server import CAMERA, KEY, PHOTO, URL, WORDS, Pretend, make_client
-from sfumato.core.errors import InvalidInput, MalformedRelease
+from sfumato.core.errors import BudgetSpent, InvalidInput, MalformedRelease
 from sfumato.service.client import Client
 from sfumato.service.client.errors import Refused, Unreachable
 
@@ -97,7 +97,7 @@ def test_an_outbox_that_cannot_be_written_costs_nothing(tmp_path: Path) -> None:
     with make_client(Pretend(), ledger=ledger) as client:
         with pytest.raises(InvalidInput, match="exists already"):
             client.localize(PHOTO, CAMERA, save=tmp_path / "out.sfr")
-        with pytest.raises(InvalidInput, match="cannot be written"):
+        with pytest.raises(InvalidInput, match="does not exist"):
             client.prepare(PHOTO, CAMERA, save=tmp_path / "none" / "out.sfr")
         assert ledger.spent().pictures == 0
         client.localize(PHOTO, CAMERA, save=tmp_path / "new.sfr")
@@ -112,7 +112,7 @@ class Killed(BaseException):
 def test_a_crash_may_count_too_much_and_never_too_little(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def die(*anything: object) -> Any:
+    def die(*anything: object, **named: object) -> Any:
         raise Killed
 
     ledger = sf.Ledger(tmp_path / "ledger")
@@ -131,9 +131,35 @@ def test_a_crash_may_count_too_much_and_never_too_little(
         assert [one.error for one in client.flush()] == [None]
         assert server.asked[2] == server.asked[3]
         with monkeypatch.context() as patch:
-            patch.setattr("sfumato.service.client.outbox.Outbox.put", die)
+            patch.setattr("sfumato.core.storage.NewFile.finish", die)
             with pytest.raises(Killed):  # between charge and file
                 client.localize(PHOTO, CAMERA)
         assert client.flush() == []
     assert len(server.asked) == 4
     assert ledger.spent().pictures == 3
+
+
+def test_a_place_that_cannot_keep_a_release_costs_nothing(tmp_path: Path) -> None:
+    ledger, server = sf.Ledger(tmp_path / "ledger"), Pretend()
+    (tmp_path / "file").write_text("")
+    (tmp_path / "outbox").mkdir()
+    with make_client(server, ledger=ledger, outbox=tmp_path / "outbox") as client:
+        for save in (tmp_path / "file" / "x", Path("/sys/x"), tmp_path / ("x" * 300)):
+            with pytest.raises((InvalidInput, OSError)):
+                client.localize(PHOTO, CAMERA, save=save)
+        (tmp_path / "outbox").rmdir()
+        (tmp_path / "outbox").symlink_to("/sys")
+        with pytest.raises(InvalidInput, match=r"outbox .* cannot be used"):
+            client.localize(PHOTO, CAMERA)
+    assert ledger.spent().pictures == 0
+    assert not server.asked
+
+
+def test_nothing_half_written_stays_in_the_outbox(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = sf.Ledger(tmp_path / "ledger", caps=sf.Caps(session=1))
+    with make_client(Pretend(), ledger=ledger, outbox=tmp_path / "outbox") as client:
+        with pytest.raises(BudgetSpent):
+            client.localize(PHOTO, CAMERA)
+        assert not list((tmp_path / "outbox").iterdir())

@@ -32,7 +32,7 @@ def serving(data: bytes, pin: str = PIN, dictionary: sf.Dictionary = NESTED) -> 
 def make(server: Pretend, cache: Path, pin: str = PIN, **settings: Any) -> Client:
     return Client(
         URL, KEY, epsilon=8, dictionary=pin, cache=cache, map="gallery", max_keypoints=30,
-        transport=server.transport, **settings,
+        transport=server.transport, **({"ledger": None} | settings),
     )  # fmt: skip
 
 

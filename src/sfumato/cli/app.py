@@ -1,77 +1,69 @@
-"""The entry point: commands are registered here, errors become one sentence here."""
+"""The entry point: light to import, so that a closed output or Ctrl-C is met from the start."""
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from io import TextIOWrapper
+from types import FrameType
 
-import typer
-
-from sfumato.cli import (
-    attack,
-    audit,
-    classify,
-    demo,
-    dictionary,
-    experiment,
-    extract,
-    invert,
-    keys,
-    localize,
-    plan,
-    protect,
-    serve,
-    store,
-)
-from sfumato.cli import map as maps
-from sfumato.core.errors import SfumatoError
-
-app = typer.Typer(
-    name="sfumato",
-    help="Privacy toolkit for image features: protect, work with, attack and measure.",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-
-
-@app.callback()
-def root() -> None:
-    """Privacy toolkit for image features: protect, work with, attack and measure."""
-
-
-app.command("demo")(demo.run)
-app.command("extract")(extract.run)
-app.add_typer(dictionary.app, name="dictionary")
-app.add_typer(maps.app, name="map")
-app.command("protect")(protect.run)
-app.command("localize")(localize.run)
-app.command("attack")(attack.run)
-app.add_typer(invert.app, name="invert")
-app.add_typer(classify.app, name="classify")
-app.command("serve")(serve.run)
-app.add_typer(store.app, name="store")
-app.add_typer(keys.app, name="keys")
-app.command("plan")(plan.run)
-app.command("audit")(audit.run)
-app.add_typer(experiment.app, name="experiment")
+_STOPPED = b"sfumato: stopped\n"
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; bad input ends with exit code 2 and one sentence."""
+    alone = arguments is None  # the process is ours; otherwise a test or a program calls
     words = sys.argv[1:] if arguments is None else arguments
     try:
-        code = app(args=words or ["--help"], prog_name="sfumato", standalone_mode=False)
-    except (typer.Abort, KeyboardInterrupt):
-        sys.stderr.write("sfumato: stopped\n")
-        raise SystemExit(130) from None
-    except (typer.TyperException, SfumatoError) as error:
-        message = getattr(error, "format_message", None)
-        _fail(message() if message else str(error))
-    except BrokenPipeError:
-        raise SystemExit(0) from None
-    raise SystemExit(code if isinstance(code, int) else 0)
+        if alone:
+            signal.signal(signal.SIGINT, _leave_at_once)  # nothing was begun yet
+            _repair_streams()
+        from sfumato.cli.registry import run_command
+
+        with _interruptible() if alone else nullcontext():
+            code = run_command(words)
+    except KeyboardInterrupt:
+        _say(_STOPPED)
+        code = 130
+    raise SystemExit(code)
 
 
-def _fail(message: str) -> None:
-    sys.stderr.write(f"sfumato: {message}\n")
-    raise SystemExit(2)
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C ends the work, which then removes what it left half done; a second one ends all."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, _leave_at_once)
+
+
+def _leave_at_once(_number: int, _frame: FrameType | None) -> None:
+    _say(_STOPPED)
+    os._exit(130)
+
+
+def _repair_streams() -> None:
+    """Fill the places of streams that are closed, or the next file would take them."""
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            null = os.open(os.devnull, os.O_RDWR)
+            if null != number:
+                os.dup2(null, number)
+                os.close(null)
+    if sys.stdout is None:
+        _say(b"sfumato: the output is closed; give it a place to go, /dev/null for instance.\n")
+        raise SystemExit(2)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a letter this terminal lacks is no reason to stop
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _say(text: bytes) -> None:
+    with suppress(OSError):
+        os.write(2, text)

@@ -6,10 +6,10 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from sfumato.cli.output import emit_json, progress_bar
+from sfumato.cli.output import emit_json, printer, progress_bar
 from sfumato.cli.values import numbers, whole_numbers
 from sfumato.core.errors import InvalidInput, Mismatch
-from sfumato.core.storage import write_file
+from sfumato.core.storage import check_writable, write_file
 from sfumato.dictionary import Dictionary
 
 if TYPE_CHECKING:
@@ -96,11 +96,10 @@ def _check_page(page: Path, photo: Path) -> None:
         raise InvalidInput(f"--output must be a file in a folder that exists, got {page}.")
     if page.exists() and page.samefile(photo):
         raise InvalidInput("--output is the photograph itself; choose another name.")
+    check_writable(page)
 
 
 def _print(result: PhotoResult, page: Path) -> None:
-    from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
 
     from sfumato.experiments.report.photo_text import (
@@ -118,24 +117,24 @@ def _print(result: PhotoResult, page: Path) -> None:
         justify: Literal["left", "right"] = "left" if i < 2 else "right"
         table.add_column(name, justify=justify, vertical="bottom", width=width)
     for line in lines:
-        table.add_row(*map(escape, line))
-    console = Console(highlight=False)
+        table.add_row(*line)
     width, height = result.features.image_size
-    console.print(
-        f"[bold]What a curious server would see[/bold]\n[dim]{len(result.features):,} keypoints of "
-        f"{escape(result.settings.extractor)} in {width}×{height} pixels[/dim]\n"
-    )
-    console.print(table)
-    console.print()
-    if result.raw.remark:
-        console.print(escape(result.raw.remark), soft_wrap=True)
-    for reason in result.left_out:
-        console.print(f"left out: {escape(reason)}", soft_wrap=True)
-    console.print(
-        "Where there is no ε there is no guarantee. Not protected by any of them: "
-        f"{escape(not_protected(result.rows[-1]))}.",
-        soft_wrap=True,
-    )
-    console.print(
-        f"\nThe page, with the photograph in it: [bold]{escape(str(page))}[/bold]", soft_wrap=True
-    )
+    with printer() as console:
+        console.print("What a curious server would see", style="bold")
+        console.print(
+            f"{len(result.features):,} keypoints of {result.settings.extractor} in "
+            f"{width}×{height} pixels\n",
+            style="dim",
+        )
+        console.print(table)
+        console.print()
+        if result.raw.remark:
+            console.print(result.raw.remark, soft_wrap=True)
+        for reason in result.left_out:
+            console.print(f"left out: {reason}", soft_wrap=True)
+        console.print(
+            "Where there is no ε there is no guarantee. Not protected by any of them: "
+            f"{not_protected(result.rows[-1])}.",
+            soft_wrap=True,
+        )
+        console.print(f"\nThe page, with the photograph in it: {page}", soft_wrap=True)

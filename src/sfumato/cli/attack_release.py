@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.cli.files import read_release
-from sfumato.cli.output import emit_json, progress_bar
+from sfumato.cli.output import emit_json, printer, progress_bar
+from sfumato.core.arrays import write_arrays
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.releases import KeypointRelease, SubspaceRelease, WordRelease
+from sfumato.core.storage import check_writable
 from sfumato.dictionary import Dictionary
 
 if TYPE_CHECKING:
@@ -58,6 +60,8 @@ def attack_release(
         )
     if output is not None and output.suffix != ".npz":
         raise InvalidInput(f"--output must end in .npz, got {output.name!r}.")
+    if output is not None:
+        check_writable(output)
     rows: list[dict[str, Any]] = []
     answers: dict[str, Recovered] = {}
     with progress_bar(quiet=as_json) as progress:
@@ -209,20 +213,16 @@ def _guarantee(sent: KeypointRelease) -> dict[str, Any]:
 
 
 def _write(path: Path, answers: dict[str, Recovered]) -> None:
-    import numpy as np
-
     arrays: dict[str, Any] = {}
     for attack, found in answers.items():
         name = attack.replace(", ", "-").replace(" ", "-")
         arrays[f"{name}/descriptors"] = found.descriptors
         arrays[f"{name}/confidence"] = found.confidence
         arrays[f"{name}/certified"] = found.certified
-    with path.open("wb") as file:
-        np.savez(file, allow_pickle=False, **arrays)
+    write_arrays(path, arrays)
 
 
 def _print(facts: dict[str, Any], rows: list[dict[str, Any]], output: Path | None) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -240,19 +240,19 @@ def _print(facts: dict[str, Any], rows: list[dict[str, Any]], output: Path | Non
                 f"{row['mean_confidence']:.3f}",
                 f"{row['seconds']:.2f}",
             )
-    console = Console(highlight=False)
-    console.print(facts["release"], markup=False)
-    if table.row_count:
-        console.print(table)
-    for row in rows:
-        if not row["run"]:
-            console.print(f"{row['attack']} not run: needs {row['needs']}", soft_wrap=True)
-    console.print(f"guarantee: {facts['guarantee']}")
-    if "bound" in facts:
-        console.print(
-            f"no guess from this release alone is right in more than {facts['bound']:.3%} of cases "
-            "if all words are equally likely"
-        )
-    console.print(f"not protected: {', '.join(facts['not_protected'])}")
-    if output is not None:
-        console.print(f"wrote {output}")
+    with printer() as console:
+        console.print(facts["release"])
+        if table.row_count:
+            console.print(table)
+        for row in rows:
+            if not row["run"]:
+                console.print(f"{row['attack']} not run: needs {row['needs']}", soft_wrap=True)
+        console.print(f"guarantee: {facts['guarantee']}")
+        if "bound" in facts:
+            console.print(
+                f"no guess from this release alone is right in more than {facts['bound']:.3%} of "
+                "cases if all words are equally likely"
+            )
+        console.print(f"not protected: {', '.join(facts['not_protected'])}")
+        if output is not None:
+            console.print(f"wrote {output}")

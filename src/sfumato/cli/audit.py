@@ -6,10 +6,10 @@ import importlib
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
-from sfumato.cli.output import JsonFlag, emit_json, progress_bar
+from sfumato.cli.output import JsonFlag, emit_json, printer, progress_bar
 from sfumato.core.errors import InvalidInput
 from sfumato.privacy.audit import AuditReport, audit
 from sfumato.privacy.sampled import SampledSubject
@@ -95,17 +95,18 @@ def _as_dict(report: AuditReport) -> dict[str, object]:
 
 
 def _print(report: AuditReport) -> None:
-    console = Console(highlight=False)
     low, high = report.epsilon_measured
-    console.print(
-        f"[bold]{report.mechanism}[/bold]: ε = {report.epsilon_claimed:g} claimed for "
-        f"{report.unit}, {low:.4g} to {high:.4g} measured"
-    )
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     for check in report.checks:
-        mark = "[green]ok[/green]" if check.passed else "[red]fails[/red]"
+        mark = Text("ok", "green") if check.passed else Text("fails", "red")
         table.add_row(mark, check.name, check.detail)
-    console.print(table)
-    colour = "green" if report.verdict == "consistent" else "red"
-    console.print(f"verdict: [{colour}]{report.verdict}[/{colour}]")
-    console.print(f"[dim]not protected: {', '.join(report.not_protected)}[/dim]")
+    with printer() as console:
+        console.print(
+            f"{report.mechanism}: ε = {report.epsilon_claimed:g} claimed for "
+            f"{report.unit}, {low:.4g} to {high:.4g} measured",
+            style="bold",
+        )
+        console.print(table)
+        colour = "green" if report.verdict == "consistent" else "red"
+        console.print(f"verdict: {report.verdict}", style=colour)
+        console.print(f"not protected: {', '.join(report.not_protected)}", style="dim")

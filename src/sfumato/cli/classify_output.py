@@ -8,6 +8,7 @@ from typing import Any
 
 from sfumato.cli.output import emit_facts, emit_json
 from sfumato.core.errors import InvalidInput
+from sfumato.core.storage import check_writable
 
 
 def emit(title: str, facts: dict[str, Any], as_json: bool) -> None:
@@ -29,6 +30,7 @@ def _shown(key: str, value: Any) -> str:
 
 
 def refuse_existing(path: Path) -> None:
-    """Nothing that is there is written over."""
+    """Nothing that is there is written over, and no long work begins that could not be kept."""
     if path.exists():
         raise InvalidInput(f"{path} exists already; choose another name or remove it.")
+    check_writable(path)

@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
-from sfumato.cli.output import JsonFlag, emit_json, progress_bar
+from sfumato.cli.output import JsonFlag, emit_json, printer, progress_bar
 from sfumato.core.errors import InvalidInput
-from sfumato.core.storage import write_file
+from sfumato.core.storage import check_writable, write_file
 
 if TYPE_CHECKING:
     from sfumato.datasets import Scene
@@ -72,6 +70,7 @@ def _make(output: Path) -> None:
             f"output must be a folder that can be made, {output} cannot ({error.strerror}); "
             "choose another one."
         ) from None
+    check_writable(output / PAGE)
 
 
 def _print(result: DemoResult, page: Path) -> None:
@@ -87,13 +86,15 @@ def _print(result: DemoResult, page: Path) -> None:
         table.add_column(name, justify="right", vertical="bottom", width=width)
     for row, line in zip(result.rows, lines, strict=True):
         table.add_row(short_name(row), *line, style=_STYLES[row.method])
-    console = Console(highlight=False)
-    console.print(
-        f"[bold]Localized without showing the picture[/bold]\n[dim]words: {size} per keypoint, of "
-        f"{words:,} public ones; paper: the published recipe, given the same bytes[/dim]\n"
-    )
-    console.print(table)
-    console.print()
-    for note in notes(result):
-        console.print(note)
-    console.print(f"\nThe page: [bold]{escape(str(page))}[/bold]", soft_wrap=True)
+    with printer() as console:
+        console.print("Localized without showing the picture", style="bold")
+        console.print(
+            f"words: {size} per keypoint, of {words:,} public ones; paper: the published recipe, "
+            "given the same bytes\n",
+            style="dim",
+        )
+        console.print(table)
+        console.print()
+        for note in notes(result):
+            console.print(note)
+        console.print(f"\nThe page: {page}", soft_wrap=True)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from sfumato.cli.output import JsonFlag, emit_facts, emit_json, progress_bar
 
@@ -101,7 +100,7 @@ def _show(manifest: dict[str, Any], *, as_json: bool) -> None:
         "extractor": manifest["extractor"],
         "words": f"{manifest['num_words']} × {manifest['dimension']} {manifest['dtype']}, "
         f"{manifest['duplicate_words']} duplicates",
-        "provenance": escape(str(manifest["provenance"])),
+        "provenance": str(manifest["provenance"]),
         "from a map": "yes" if manifest["built_from_map"] else "no",
         "index": _index(manifest["index"]),
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +18,7 @@ from sfumato.cli import (
     experiment_sfm,
     experiment_suppression,
 )
-from sfumato.cli.output import JsonFlag, emit_json, progress_bar
+from sfumato.cli.output import JsonFlag, emit_json, emit_lines, progress_bar
 from sfumato.cli.values import names, numbers, whole_number, whole_numbers
 from sfumato.core.errors import InvalidInput
 
@@ -208,4 +207,4 @@ def _print(path: Path, *, every: bool, as_json: bool) -> None:
         facts = {"problem": problem, "dictionaries": found.dictionaries}
         emit_json({**facts, "rows": [row.as_dict() for row in shown], "predictions": str(path)})
     else:
-        sys.stdout.write("\n".join([*table_lines(shown, found), f"predictions: {path}"]) + "\n")
+        emit_lines([*table_lines(shown, found), f"predictions: {path}"])

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sfumato.cli.output import JsonFlag, emit_json, progress_bar
+from sfumato.cli.output import JsonFlag, emit_json, emit_lines, progress_bar
 from sfumato.cli.values import names, numbers, whole_numbers
 from sfumato.core.errors import InvalidInput
 
@@ -85,4 +84,4 @@ def run(
         emit_json({**head, "advice": [one.as_dict() for one in found], "plot": str(work / PLOT)})
     else:
         lines = [*table_lines(head, outcomes, every=every), f"outcomes: {work / OUTCOMES}"]
-        sys.stdout.write("\n".join([*lines, f"plot: {work / PLOT}"]) + "\n")
+        emit_lines([*lines, f"plot: {work / PLOT}"])

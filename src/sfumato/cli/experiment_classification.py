@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sfumato.cli.output import JsonFlag, emit_json, progress_bar
+from sfumato.cli.output import JsonFlag, emit_json, emit_lines, progress_bar
 from sfumato.cli.values import names, number
 from sfumato.core.errors import InvalidInput
 
@@ -96,7 +95,7 @@ def run(
         emit_json({**shown, "not_run": notes})
     else:
         lines = [*table_lines(head, rows), *notes, f"outcomes: {path}   plot: {plot}"]
-        sys.stdout.write("\n".join(lines) + "\n")
+        emit_lines(lines)
 
 
 def _epsilon(text: str) -> float | None:

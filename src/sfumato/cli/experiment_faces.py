@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.output import JsonFlag, emit_json, progress_bar
+from sfumato.cli.output import JsonFlag, emit_json, emit_lines, progress_bar
 from sfumato.cli.values import names, numbers, whole_numbers
 from sfumato.core.errors import InvalidInput
 
@@ -160,4 +159,4 @@ def _print(path: Path, *, has_run: bool, as_json: bool) -> None:
         emit_json({"problem": head, **tables, "results": str(path), "plots": [*map(str, plots)]})
     else:
         lines = [*table_lines(head, records), *(f"plot: {plot}" for plot in plots)]
-        sys.stdout.write("\n".join([*lines, f"results: {path}"]) + "\n")
+        emit_lines([*lines, f"results: {path}"])

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sfumato.cli.output import JsonFlag, emit_json, progress_bar
+from sfumato.cli.output import JsonFlag, emit_json, emit_lines, progress_bar
 from sfumato.cli.values import names, whole_numbers
 from sfumato.core.errors import InvalidInput
 
@@ -103,4 +102,4 @@ def run(
         emit_json({**head, **found, "without_network": missing, "plot": str(work / PLOT)})
     else:
         shown = [*table_lines(head, rows, missing), f"outcomes: {work / OUTCOMES}"]
-        sys.stdout.write("\n".join([*shown, f"plot: {work / PLOT}"]) + "\n")
+        emit_lines([*shown, f"plot: {work / PLOT}"])

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.output import JsonFlag, emit_json, progress_bar
+from sfumato.cli.output import JsonFlag, emit_json, emit_lines, progress_bar
 from sfumato.cli.values import names, numbers, whole_numbers
 from sfumato.core.errors import InvalidInput
 
@@ -228,4 +227,4 @@ def _print(path: Path, *, as_json: bool) -> None:
         )
     else:
         lines = [*table_lines(results), "", f"outcomes: {path}   plot: {plot}", *sheets]
-        sys.stdout.write("\n".join(lines) + "\n")
+        emit_lines(lines)

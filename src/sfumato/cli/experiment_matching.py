@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sfumato.cli.output import JsonFlag, emit_json, progress_bar
+from sfumato.cli.output import JsonFlag, emit_json, emit_lines, progress_bar
 from sfumato.cli.values import names, whole_numbers
 from sfumato.core.errors import InvalidInput
 
@@ -75,4 +74,4 @@ def run(
         emit_json({**head, "rows": [row.as_dict() for row in rows], "plot": str(plot)})
     else:
         shown = [*table_lines(head, rows), f"outcomes: {path}   plot: {plot}"]
-        sys.stdout.write("\n".join(shown) + "\n")
+        emit_lines(shown)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli.output import JsonFlag, emit_json, progress_bar
+from sfumato.cli.output import JsonFlag, emit_json, emit_lines, progress_bar
 from sfumato.cli.values import names, numbers, whole_numbers
 from sfumato.core.errors import InvalidInput
 
@@ -168,4 +167,4 @@ def _print(path: Path, *, as_json: bool) -> None:
         emit_json({"problem": records[0], **tables, "results": str(path)})
     else:
         lines = [*table_lines(records[0], tables), "", f"results: {path}"]
-        sys.stdout.write("\n".join(lines) + "\n")
+        emit_lines(lines)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sfumato.cli.output import JsonFlag, emit_json, progress_bar
+from sfumato.cli.output import JsonFlag, emit_json, emit_lines, progress_bar
 from sfumato.cli.values import numbers, whole_numbers
 from sfumato.core.errors import InvalidInput
 
@@ -81,4 +80,4 @@ def run(
     if as_json:
         emit_json({"rows": [row.as_dict() for row in rows], "predictions": [str(f) for f in files]})
     else:
-        sys.stdout.write("\n".join(table_lines(rows)) + "\n")
+        emit_lines(table_lines(rows))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.output import JsonFlag, emit_json, progress_bar
+from sfumato.cli.output import JsonFlag, emit_json, emit_lines, progress_bar
 from sfumato.core.errors import InvalidInput, Missing
 from sfumato.core.storage import write_file
 
@@ -80,7 +79,7 @@ def run(
         lines = table_lines(head, outcomes, again, auc)
         lines += [remark] if remark else []
         lines += [f"page: {folder / PAGE}   outcomes: {folder / OUTCOMES}"]
-        sys.stdout.write("\n".join(lines) + "\n")
+        emit_lines(lines)
 
 
 def _run(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 
-from sfumato.cli.output import JsonFlag, emit_facts, emit_json, progress_bar
+from sfumato.cli.output import JsonFlag, emit_facts, emit_json, note, progress_bar
 from sfumato.core.errors import InvalidInput
 
 
@@ -82,7 +80,7 @@ def _picture(
         emit_json({**facts, "image_size": [width, height], **written})
         return
     shown = {"image size": f"{width}×{height}", **facts}
-    emit_facts("Features", {**shown, **{key: escape(path) for key, path in written.items()}})
+    emit_facts("Features", {**shown, **written})
 
 
 def _folder(
@@ -106,7 +104,7 @@ def _folder(
         "keypoints": report.keypoints,
         "already there": report.skipped_existing,
         "unreadable": len(report.unreadable),
-        "output": escape(str(output)),
+        "output": str(output),
     }
     if as_json:
         emit_json(
@@ -124,9 +122,4 @@ def _folder(
     else:
         emit_facts("Features", facts)
         for name, reason in report.unreadable:
-            sys.stderr.write(f"sfumato: left out {_printable(name)}: {reason}\n")
-
-
-def _printable(name: str) -> str:
-    """A file name that cannot move the cursor or change the colours of a terminal."""
-    return "".join(letter if letter.isprintable() else "?" for letter in name)
+            note(f"left out {name}: {reason}")

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from sfumato.cli.output import JsonFlag, emit_facts, emit_json
 from sfumato.core.errors import InvalidInput
@@ -50,4 +49,4 @@ def run(
     if as_json:
         emit_json({**facts, "output": str(output)})
     else:
-        emit_facts(f"wrote {escape(str(output))}", facts)
+        emit_facts(f"wrote {output!s}", facts)

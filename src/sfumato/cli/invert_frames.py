@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from sfumato.cli.output import JsonFlag, emit_facts, emit_json, progress_bar
 from sfumato.core.errors import InvalidInput
@@ -69,7 +68,7 @@ def run(
         emit_json({**facts, "finished": report.finished})
         return
     shown = {
-        name.replace("_", " "): escape(f"{value:.3g}" if isinstance(value, float) else str(value))
+        name.replace("_", " "): f"{value:.3g}" if isinstance(value, float) else str(value)
         for name, value in facts.items()
     }
     emit_facts("Network for frames" if report.finished else "Network, training unfinished", shown)

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
 from sfumato.cli.files import read_release
 from sfumato.cli.output import JsonFlag, emit_facts, emit_json, progress_bar
 from sfumato.core.errors import InvalidInput
 from sfumato.core.releases import SubspaceRelease, WordRelease
-from sfumato.core.storage import write_file
+from sfumato.core.storage import check_writable, write_file
 from sfumato.core.wire import MAGIC
 from sfumato.dictionary import Dictionary
 
@@ -66,6 +65,7 @@ def run(
 
     if output.suffix != ".png":
         raise InvalidInput(f"--output must end in .png, got {output.name!r}.")
+    check_writable(output)
     seen = _read(source, image)
     inverter = Inverter(find_network(seen.extractor, kind, networks))
     words = Dictionary.load(dictionary) if isinstance(seen, WordRelease) else None
@@ -88,7 +88,7 @@ def run(
         return
     if made.remark:
         facts["remark"] = made.remark
-    emit_facts(f"wrote {escape(str(output))}", facts)
+    emit_facts(f"wrote {output!s}", facts)
 
 
 def _read(path: Path, image: str | None) -> Source:

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
-from sfumato.cli.output import JsonFlag, emit_facts, emit_json, progress_bar
+from sfumato.cli.output import JsonFlag, emit_facts, emit_json, note, progress_bar
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress
 from sfumato.device.mechanisms.lifting import STRATEGIES
@@ -157,7 +156,7 @@ def run(
         emit_json({**facts, "finished": report.finished})
         return
     shown = {
-        name.replace("_", " "): escape(_numbers(value) if isinstance(value, dict) else str(value))
+        name.replace("_", " "): _numbers(value) if isinstance(value, dict) else str(value)
         for name, value in facts.items()
         if value != {}
     }
@@ -208,15 +207,14 @@ def _view(
 @contextmanager
 def _watched(*, quiet: bool) -> Iterator[Progress]:
     """A bar where a person is watching; elsewhere a line now and then, for a log."""
-    if quiet or sys.stderr.isatty():
+    if quiet or sys.stderr is None or sys.stderr.isatty():
         with progress_bar(quiet=quiet) as progress:
             yield progress
         return
 
     def tell(stage: str, done: int, total: int) -> None:
         if done % _TOLD_EVERY == 0 or done == total:
-            sys.stderr.write(f"{done}/{total} {stage}\n")
-            sys.stderr.flush()
+            note(f"{done}/{total} {stage}")
 
     yield tell
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from sfumato.cli.output import JsonFlag, emit_facts, emit_json
+from sfumato.cli.output import JsonFlag, emit_facts, emit_json, emit_lines, note, printer
 from sfumato.core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -56,8 +54,8 @@ def create(
     elif output is not None:
         emit_facts("made", {"id": key.id, "tenant": key.tenant, "role": key.role, "file": output})
     else:
-        sys.stderr.write("sfumato: this is the only time the key is shown; keep it safe.\n")
-        sys.stdout.write(text + "\n")
+        note("this is the only time the key is shown; keep it safe.")
+        emit_lines([text])
 
 
 @contextmanager
@@ -107,7 +105,8 @@ def list_keys(store: Store, as_json: JsonFlag = False) -> None:
     for key in found:
         end = f"{key.expires or ''}{' (expired)' if key.is_expired else ''}"
         table.add_row(key.id, key.tenant, key.role, key.created, end, key.revoked or "")
-    Console(highlight=False).print(table)
+    with printer() as console:
+        console.print(table)
 
 
 @app.command()

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from sfumato.cli.accounting import CapOption, LedgerOption, NoLedgerOption, SessionOption
 from sfumato.cli.files import read_release
 from sfumato.cli.output import JsonFlag, emit_facts, emit_json
 from sfumato.cli.protect import parse_camera
@@ -81,9 +82,10 @@ def run(
     reach: ReachOption = 0.0,
     decoys: DecoysOption = False,
     timeout: TimeoutOption = 60.0,
-    ledger: Annotated[Path | None, typer.Option(help="--server: charge this ledger first.")] = None,
-    session: Annotated[str, typer.Option(help="The ledger's session to charge.")] = "default",
-    cap: Annotated[float | None, typer.Option(help="ε the session may spend.")] = None,
+    ledger: LedgerOption = None,
+    no_ledger: NoLedgerOption = False,
+    session: SessionOption = "default",
+    cap: CapOption = None,
     save: Annotated[
         Path | None,
         typer.Option(help="--server: keep the release in this file before it is sent."),
@@ -110,7 +112,9 @@ def run(
     """Find the pose of a release in a map, or say why there is none.
 
     With --server the map is there and the picture stays here: a photograph is protected as
-    `sfumato protect` does it and its words are sent; a release is sent as it is.
+    `sfumato protect` does it, charged to your own ledger unless --ledger names another or
+    --no-ledger says that nothing is to be counted, and its words are sent; a release is sent as
+    it is, and costs nothing more.
 
     Exit code 0: localized. 1: not localized. 2: bad input, or no answer.
 
@@ -144,6 +148,7 @@ def run(
                 "timeout": timeout,
             },
             ledger=ledger,
+            no_ledger=no_ledger,
             session=session,
             cap=cap,
             save=save,
@@ -162,7 +167,9 @@ def run(
             raise typer.Exit(1)
         return
     drawing = (epsilon, subset_size, words, keep, constant_count, suppress, boxes, mask, detector)
-    if any(one is not None for one in (*drawing, ledger, save, key_file, cache, max_epsilon)):
+    if no_ledger or any(
+        one is not None for one in (*drawing, ledger, save, key_file, cache, max_epsilon)
+    ):
         raise InvalidInput(
             "a map here is asked with a release; --epsilon, --ledger and the like belong to "
             "--server, or to `sfumato protect`."

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.markup import escape
-
+from sfumato.cli.accounting import (
+    announcement,
+    check_account,
+    ledger_facts,
+    ledger_text,
+    open_account,
+)
 from sfumato.cli.files import read_release
-from sfumato.cli.output import emit_facts
+from sfumato.cli.output import begin_output, emit_facts, note
 from sfumato.cli.protect import parse_camera
 from sfumato.cli.server_options import read_certificates, read_key
 from sfumato.cli.suppression import make_suppress, suppression_facts, suppression_text
@@ -20,7 +24,7 @@ from sfumato.core.wire import MAGIC
 from sfumato.device.explain import explanation_text
 from sfumato.device.filters import ConstantCount, Suppression
 from sfumato.device.filters.keep import keep_filter
-from sfumato.device.ledger import Caps, Ledger
+from sfumato.device.ledger import Ledger
 from sfumato.device.protect import Filter, PictureFilter
 from sfumato.dictionary import Dictionary
 from sfumato.features import load_image
@@ -52,6 +56,7 @@ class ServerRequest:
     constant_count: int | None
     hiding: dict[str, Any]
     ledger: Path | None
+    no_ledger: bool
     session: str
     cap: float | None
     save: Path | None
@@ -97,8 +102,8 @@ def _send_saved(
     source: Path, request: ServerRequest, client: Client, facts: dict[str, Any], quiet: bool
 ) -> tuple[Localization, dict[str, Any]]:
     drawing = (request.epsilon, request.subset_size, request.words, request.keep)
-    keeping = (request.constant_count, request.ledger, request.save)
-    if any(one is not None for one in (*drawing, *keeping)) or _hides(request):
+    keeping = (request.constant_count, request.ledger, request.cap, request.save)
+    if request.no_ledger or any(one is not None for one in (*drawing, *keeping)) or _hides(request):
         raise InvalidInput(
             f"{source} is a release: it was drawn and charged, and is sent as it is; leave out "
             "--epsilon and what else would make another."
@@ -130,12 +135,12 @@ def _send_photo(
         )
     if request.camera is None:
         raise InvalidInput("a pose needs the camera's intrinsics: give --camera MODEL,param,…")
-    if request.cap is not None and request.ledger is None:
-        raise InvalidInput("--cap needs --ledger FILE, where the spending is kept.")
+    check_account(request.ledger, request.no_ledger, request.cap)
     picture = load_image(photo, max_pixels=MAX_SIFT_PIXELS)
     camera = parse_camera(request.camera, (picture.shape[1], picture.shape[0]))
     hidden: list[Suppression] = []
-    account = _ledger(request)
+    filters = _filters(request, hidden)
+    account = open_account(request.ledger, request.no_ledger, request.session, request.cap)
     client = Client(
         request.server,
         key,
@@ -144,16 +149,16 @@ def _send_photo(
         num_words=request.words,
         dictionary=request.dictionary,
         cache=request.cache,
-        filters=_filters(request, hidden),
+        filters=filters,
         ledger=account,
         **common,
     )
     with client:
         if request.follow_plan:
             client.follow_plan(say=lambda text: _note(text, facts))
-        found = client.localize(
-            picture, camera, save=request.save, tell=_leaving(facts, quiet, hidden, account)
-        )
+        begin_output(quiet, announcement(account))
+        tell = _leaving(facts, quiet, hidden, account, drawn=True)
+        found = client.localize(picture, camera, save=request.save, tell=tell)
     return found, facts
 
 
@@ -184,16 +189,9 @@ def _hides(request: ServerRequest) -> bool:
     return any(request.hiding[name] for name in _HIDING)
 
 
-def _ledger(request: ServerRequest) -> Ledger | None:
-    if request.ledger is None:
-        return None
-    caps = None if request.cap is None else Caps(session=request.cap)
-    return Ledger(request.ledger, session=request.session, caps=caps)
-
-
 def _note(text: str, facts: dict[str, Any]) -> None:
     facts["plan"] = text
-    sys.stderr.write(f"sfumato: {text}\n")
+    note(f"{text}")
 
 
 def _leaving(
@@ -201,21 +199,23 @@ def _leaving(
     quiet: bool,
     hidden: list[Suppression] | None = None,
     account: Ledger | None = None,
+    drawn: bool = False,
 ) -> Callable[[Prepared], None]:
     """Say what is about to leave, before it does."""
 
     def tell(prepared: Prepared) -> None:
-        facts["sent"] = told(prepared.release)
+        event, facts["sent"] = told(prepared.release)
         text = explanation_text(facts["sent"])
         shown = {name: value for name, value in text.items() if name in _SHORT}
         if hidden:
             facts["hidden"] = suppression_facts(hidden[0])
             shown["hidden"] = suppression_text(facts["hidden"])
-        if account is not None:
-            state = account.spent()
-            facts["ledger"] = {"session": state.session, "epsilon_spent": state.epsilon}
-            shown["ledger"] = f"session {state.session!r} has spent ε = {state.epsilon:g}"
+        if drawn:
+            facts["ledger"] = ledger_facts(account, event)
+            shown |= ledger_text(facts["ledger"], event)
+        else:
+            shown["ledger"] = "nothing is charged now: the release was charged when it was drawn"
         if not quiet:
-            emit_facts(f"asking {escape(facts['server'])}", shown)
+            emit_facts(f"asking {facts['server']}", shown)
 
     return tell

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from sfumato.cli import map_push
-from sfumato.cli.output import JsonFlag, emit_facts, emit_json, progress_bar
+from sfumato.cli.output import JsonFlag, emit_facts, emit_json, note, progress_bar
 from sfumato.core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -200,26 +198,21 @@ def _show(world: Map, folder: Path, *, as_json: bool) -> None:
             "track length": f"{figures['mean_track_length']:.2f} on average",
             "reprojection": f"{figures['mean_reprojection_error_px']:.2f} pixels on average",
             "extractor": figures["extractor"],
-            "made by": escape(", ".join(_methods(world))),
+            "made by": ", ".join(_methods(world)),
             "word indices": ", ".join(name[:16] for name in words) or "none yet",
             "size": f"{size / 1e6:.1f} MB",
-            "folder": escape(str(folder)),
+            "folder": str(folder),
         },
     )
     for part in world.facts.get("scenes", [world.facts]):
         for name, reason in part.get("unreadable", []):
-            sys.stderr.write(f"sfumato: left out {_printable(name)}: {reason}\n")
+            note(f"left out {name}: {reason}")
         placed = part.get("unregistered", [])
         if placed:
-            shown = ", ".join(map(_printable, placed[:10])) + (" …" if len(placed) > 10 else "")
-            sys.stderr.write(f"sfumato: {len(placed)} images could not be placed: {shown}\n")
+            shown = ", ".join(placed[:10]) + (" …" if len(placed) > 10 else "")
+            note(f"{len(placed)} images could not be placed: {shown}")
 
 
 def _methods(world: Map) -> list[str]:
     parts = world.facts.get("scenes", [world.facts])
     return sorted({str(part.get("method", "unknown")) for part in parts})
-
-
-def _printable(name: str) -> str:
-    """A file name that cannot move the cursor or change the colours of a terminal."""
-    return "".join(letter if letter.isprintable() else "?" for letter in name)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from sfumato.cli.output import JsonFlag, emit_facts, emit_json
 from sfumato.cli.server_options import (
@@ -62,11 +61,12 @@ def run(
     emit_facts(
         "Map on the server",
         {
-            "name": escape(made.name),
+            "name": made.name,
             "id": made.id,
             "holds": f"{made.num_images} images, {made.num_points:,} points, "
             f"{made.num_observations:,} observations",
-            "asked with": escape(f"{', '.join(made.accepts)}; words of {words or 'none'}"),
-            "notice": escape(made.notice),
+            "asked with": f"{', '.join(made.accepts)}; words of {words or 'none'}",
+            "notice": made.notice,
+            "ledger": "none: a map is public, and no ε counts what it shows of its own pictures",
         },
     )

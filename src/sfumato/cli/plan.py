@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
-from sfumato.cli.output import JsonFlag, emit_json, progress_bar
+from sfumato.cli.output import JsonFlag, emit_json, printer, progress_bar
 from sfumato.device.mechanisms.base import NOT_PROTECTED
 from sfumato.dictionary import Dictionary
 from sfumato.privacy.plan import Choice, Plan, plan
@@ -88,15 +87,8 @@ def _choice(choice: Choice) -> dict[str, Any]:
 
 
 def _print(made: Plan) -> None:
-    console = Console(highlight=False)
     best = made.recommended
     keypoints = "all keypoints" if best.max_keypoints is None else f"{best.max_keypoints} keypoints"
-    console.print(
-        f"[bold]ε = {made.epsilon:g} per descriptor[/bold]: send {keypoints}, "
-        f"{best.subset_size} of {best.num_words:,} words each"
-    )
-    if made.hidden:
-        console.print(f"{made.hidden:.0%} of each picture's keypoints hidden in one box")
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in (
         "|K|",
@@ -121,7 +113,15 @@ def _print(made: Plan) -> None:
             f"{choice.bytes_per_picture:,.0f}",
             f"{choice.seconds:.2f}",
         )
-    console.print(table)
-    if len(made.choices) > 12:
-        console.print(f"[dim]… and {len(made.choices) - 12} more; --json shows all[/dim]")
-    console.print(f"[dim]not protected: {', '.join(NOT_PROTECTED)}[/dim]")
+    with printer() as console:
+        console.print(
+            f"ε = {made.epsilon:g} per descriptor: send {keypoints}, "
+            f"{best.subset_size} of {best.num_words:,} words each",
+            style="bold",
+        )
+        if made.hidden:
+            console.print(f"{made.hidden:.0%} of each picture's keypoints hidden in one box")
+        console.print(table)
+        if len(made.choices) > 12:
+            console.print(f"… and {len(made.choices) - 12} more; --json shows all", style="dim")
+        console.print(f"not protected: {', '.join(NOT_PROTECTED)}", style="dim")

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from sfumato.cli.output import JsonFlag, emit_facts, emit_json
+from sfumato.cli.accounting import (
+    CapOption,
+    LedgerOption,
+    NoLedgerOption,
+    SessionOption,
+    announcement,
+    check_account,
+    ledger_facts,
+    ledger_text,
+    open_account,
+)
+from sfumato.cli.output import JsonFlag, begin_output, emit_facts, emit_json
 from sfumato.cli.protect_codes import CodesRequest, protect_codes
 from sfumato.cli.suppression import (
     BoxesOption,
@@ -25,15 +37,22 @@ from sfumato.cli.suppression import (
 )
 from sfumato.core.errors import InvalidInput
 from sfumato.core.randomness import SecureRandom
-from sfumato.core.storage import write_file
+from sfumato.core.storage import NewFile
 from sfumato.core.types import Camera
 from sfumato.device.explain import explain, explanation_text
 from sfumato.device.filters import ConstantCount, Suppression
 from sfumato.device.filters.keep import keep_filter
-from sfumato.device.ledger import Caps, Ledger
 from sfumato.device.mechanisms import SubsetMechanism, SubspaceLifting
 from sfumato.device.mechanisms.lifting import STRATEGIES
-from sfumato.device.protect import Filter, PictureFilter, Pipeline, select, send
+from sfumato.device.protect import (
+    Filter,
+    PictureFilter,
+    Pipeline,
+    keep_release,
+    release_size,
+    select,
+    send,
+)
 from sfumato.dictionary import Dictionary
 
 _SHORT = ("leaves the device", "guarantee", "whole picture", "not protected")
@@ -90,13 +109,10 @@ def run(
     camera: Annotated[
         str | None, typer.Option(help="Intrinsics to send along: MODEL,param,param,…")
     ] = None,
-    ledger: Annotated[
-        Path | None, typer.Option(help="Charge this ledger first; made if it does not exist.")
-    ] = None,
-    session: Annotated[str, typer.Option(help="The ledger's session to charge.")] = "default",
-    cap: Annotated[
-        float | None, typer.Option(help="ε the session may spend; can be lowered later.")
-    ] = None,
+    ledger: LedgerOption = None,
+    no_ledger: NoLedgerOption = False,
+    session: SessionOption = "default",
+    cap: CapOption = None,
     codes: Annotated[
         bool,
         typer.Option("--codes", help="PHOTO is a file of pictures or codes: one release for each."),
@@ -125,7 +141,9 @@ def run(
 
     With --codes the input is a file of many pictures, sent as randomized codes to learn from.
 
-    Without -o nothing is kept and nothing is charged: use --explain to see what would leave.
+    What is written with -o is charged first: to your own ledger, unless --ledger names another
+    or --no-ledger says that nothing is to be counted. Without -o nothing is kept and nothing is
+    charged: use --explain to see what would leave.
 
     Example: sfumato protect photo.jpg --epsilon 10 --subset-size 2 -o out.sfr --explain
     """
@@ -136,15 +154,14 @@ def run(
             f"{output} exists already; send it again as it is, which costs nothing more, or "
             "remove it to draw (and pay) anew."
         )
-    if cap is not None and ledger is None:
-        raise InvalidInput("--cap needs --ledger FILE, where the spending is kept.")
+    check_account(ledger, no_ledger, cap)
     if codes:
         if lift is not None or keep is not None or constant_count is not None or camera is not None:
             raise InvalidInput("--codes sends no keypoints; leave out --lift, --keep and the like.")
         if (suppress, boxes, mask, detector) != (None, None, None, None) or decoys:
             raise InvalidInput("--codes sends whole pictures; nothing in them can be suppressed.")
         request = CodesRequest(
-            epsilon, encoder, values, num_sent, labels, output, ledger, session, cap
+            epsilon, encoder, values, num_sent, labels, output, ledger, no_ledger, session, cap
         )
         protect_codes(photo, request, as_json=as_json)
         return
@@ -179,31 +196,30 @@ def run(
         raise InvalidInput("--keep-by chooses among keypoints; say how many with --keep N.")
     if constant_count is not None:
         filters.append(ConstantCount(constant_count, public))
-    account = None
-    if ledger is not None and output is not None:
-        account = Ledger(ledger, session=session, caps=None if cap is None else Caps(session=cap))
     rng = SecureRandom()
     pipeline = Pipeline(mechanism, extractor=public.extractor, filters=tuple(filters))
-    features = select(photo, pipeline, rng=rng)
-    event = mechanism.event(features)
-    intrinsics = None if camera is None else parse_camera(camera, features.image_size)
-    release = send(features, mechanism, rng=rng, ledger=account, camera=intrinsics)
-    if output is not None:
-        write_file(output, release.to_bytes())
+    # The file is made before the long work, and nothing is charged before there is room in it.
+    with nullcontext() if output is None else NewFile(output) as file:
+        features = select(photo, pipeline, rng=rng)
+        event = mechanism.event(features)
+        intrinsics = None if camera is None else parse_camera(camera, features.image_size)
+        account = None
+        if file is not None:
+            file.reserve(release_size(features, mechanism))
+            account = open_account(ledger, no_ledger, session, cap)
+            begin_output(as_json, announcement(account))
+        release = send(features, mechanism, rng=rng, ledger=account, camera=intrinsics)
+        if file is not None:
+            keep_release(file, release.to_bytes())
     chance = mechanism.keep_probability if isinstance(mechanism, SubsetMechanism) else None
     facts = explain(release, event, chance)
     if hidden:
         facts["hidden"] = suppression_facts(hidden[0])
-    if account is not None:
-        state = account.spent()
-        facts["ledger"] = {
-            "session": state.session,
-            "pictures": state.pictures,
-            "without_guarantee": state.unprotected,
-            "epsilon_spent": state.epsilon,
-            "epsilon_remaining": state.remaining,
-        }
-    _tell(facts, output, explain_only, as_json)
+    counted: dict[str, str] = {}
+    if output is not None:
+        facts["ledger"] = ledger_facts(account, event)
+        counted = ledger_text(facts["ledger"], event)
+    _tell(facts, counted, output, explain_only, as_json)
 
 
 def _mechanism(
@@ -237,7 +253,13 @@ def parse_camera(text: str, image_size: tuple[int, int]) -> Camera:
     return Camera(model, *image_size, params)
 
 
-def _tell(facts: dict[str, Any], output: Path | None, explained: bool, as_json: bool) -> None:
+def _tell(
+    facts: dict[str, Any],
+    counted: dict[str, str],
+    output: Path | None,
+    explained: bool,
+    as_json: bool,
+) -> None:
     if as_json:
         emit_json({**facts, "output": None if output is None else str(output)})
         return
@@ -246,17 +268,4 @@ def _tell(facts: dict[str, Any], output: Path | None, explained: bool, as_json: 
         text = {key: value for key, value in text.items() if key in _SHORT}
     if "hidden" in facts:
         text["hidden"] = suppression_text(facts["hidden"])
-    if "ledger" in facts:
-        state = facts["ledger"]
-        rest = state["epsilon_remaining"]
-        bare = state["without_guarantee"]
-        text["ledger"] = (
-            f"session {state['session']!r} holds {bare} of {state['pictures']} pictures sent "
-            "without a guarantee; no cap can count them"
-            if bare
-            else f"session {state['session']!r} has spent ε = {state['epsilon_spent']:g} "
-            f"on {state['pictures']} pictures" + ("" if rest is None else f"; {rest:g} left")
-        )
-    elif output is not None:
-        text["ledger"] = "none: this release was not counted; use --ledger to keep an account"
-    emit_facts(f"wrote {output}" if output else "nothing was written", text)
+    emit_facts(f"wrote {output}" if output else "nothing was written", text | counted)

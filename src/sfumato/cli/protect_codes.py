@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.cli.accounting import announcement, ledger_facts, ledger_text, open_account
 from sfumato.cli.code_files import read_codes, read_labels
-from sfumato.cli.output import emit_facts, emit_json
-from sfumato.core.errors import BudgetSpent, InvalidInput
+from sfumato.cli.output import begin_output, emit_facts, emit_json
+from sfumato.core.errors import InvalidInput
 from sfumato.core.randomness import SecureRandom
-from sfumato.core.storage import write_file
+from sfumato.core.releases import Release
+from sfumato.core.storage import NewFile
 from sfumato.core.streams import join_releases
 from sfumato.core.types import PrivacyEvent
-from sfumato.device.ledger import Caps, Ledger
+from sfumato.core.wire import largest_size
 from sfumato.device.mechanisms import RandomizedResponse
+from sfumato.device.protect import keep_release
 
 
 @dataclass(frozen=True)
@@ -29,6 +36,7 @@ class CodesRequest:
     labels: Path | None
     output: Path | None
     ledger: Path | None
+    no_ledger: bool
     session: str
     cap: float | None
 
@@ -44,41 +52,39 @@ def protect_codes(pictures: Path, request: CodesRequest, *, as_json: bool) -> No
     mechanism = RandomizedResponse(request.epsilon, num_values, request.num_sent)
     event = mechanism.event(codes[0])
     facts = _facts(event, len(codes), codes.shape[1], num_values, encoder, labels is not None)
+    text: dict[str, str] = {}
     if request.output is not None:
-        rng = SecureRandom()
         mechanism.event(codes.reshape(-1))  # all codes are looked at before anything is charged
-        _charge(event, len(codes), request)
-        releases = (
-            mechanism.release(
-                row, rng=rng, encoder=encoder, label=None if labels is None else int(labels[i])
-            )
-            for i, row in enumerate(codes)
-        )
-        data = join_releases(releases)
-        write_file(request.output, data)
+        size = largest_size("codes", event.num_units, codes.shape[1], num_values)
+        with NewFile(request.output) as file:
+            file.reserve(size * len(codes))
+            account = open_account(request.ledger, request.no_ledger, request.session, request.cap)
+            begin_output(as_json, announcement(account))
+            if account is not None:
+                account.charge(event, pictures=len(codes))
+            data = join_releases(_releases(mechanism, codes, encoder, labels))
+            keep_release(file, data)
         facts["bytes"] = len(data)
         facts["output"] = str(request.output)
+        facts["ledger"] = ledger_facts(account, event, len(codes))
+        text = ledger_text(facts["ledger"], event, len(codes))
     if as_json:
         emit_json(facts)
         return
     title = f"wrote {request.output}" if request.output else "nothing was written"
-    emit_facts(title, _text(facts, counted=request.ledger is not None))
+    emit_facts(title, _text(facts) | text)
 
 
-def _charge(event: PrivacyEvent, count: int, request: CodesRequest) -> None:
-    if request.ledger is None:
-        return
-    caps = None if request.cap is None else Caps(session=request.cap)
-    account = Ledger(request.ledger, session=request.session, caps=caps)
-    left = account.spent().remaining
-    cost = (event.picture_epsilon or 0.0) * count
-    if left is not None and cost > left:
-        raise BudgetSpent(
-            f"{count} pictures cost ε = {cost:g}, the session has {left:g} left; nothing was "
-            "charged or released. Send fewer pictures, or fewer codes of each."
-        )
-    for _ in range(count):
-        account.charge(event)
+def _releases(
+    mechanism: RandomizedResponse,
+    codes: NDArray[Any],
+    encoder: str,
+    labels: NDArray[np.int64] | None,
+) -> Iterator[Release]:
+    rng = SecureRandom()
+    for i, row in enumerate(codes):
+        label = None if labels is None else int(labels[i])
+        yield mechanism.release(row, rng=rng, encoder=encoder, label=label)
 
 
 def _facts(
@@ -100,7 +106,7 @@ def _facts(
     }
 
 
-def _text(facts: dict[str, Any], *, counted: bool) -> dict[str, str]:
+def _text(facts: dict[str, Any]) -> dict[str, str]:
     epsilon, total = facts["epsilon_per_unit"], facts["epsilon_per_picture"]
     sent, all_codes = facts["codes_sent_per_picture"], facts["codes_per_picture"]
     size = f"{facts['bytes']:,} bytes, " if "bytes" in facts else ""
@@ -112,7 +118,4 @@ def _text(facts: dict[str, Any], *, counted: bool) -> dict[str, str]:
         else f"ε = {epsilon:g} for {facts['unit']}, {total:g} for a whole picture",
         "labels": "sent as they are" if facts["labels_sent"] else "not sent",
         "not protected": ", ".join(facts["not_protected"]),
-        "ledger": "every picture was counted"
-        if counted
-        else "none: these releases were not counted; use --ledger to keep an account",
     }

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from sfumato.cli.output import JsonFlag, emit_json
+from sfumato.cli.output import JsonFlag, emit_json, emit_lines
 from sfumato.core.errors import InvalidInput
 
 
@@ -64,8 +63,7 @@ def run(
         if as_json:
             emit_json({"ready": True, "url": url, "port": number, "workers": settings.workers})
         else:
-            sys.stdout.write(f"sfumato serve: ready on {url}\n")
-        sys.stdout.flush()
+            emit_lines([f"sfumato serve: ready on {url}"])
 
     serve(settings, ready)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sfumato.cli.output import JsonFlag, emit_json, progress_bar
+from sfumato.cli.output import JsonFlag, emit_json, emit_lines, progress_bar
 
 app = typer.Typer(
     help="Check, repair, back up and restore a service's folder.", rich_markup_mode=None
@@ -34,7 +33,7 @@ def check(store: Folder, as_json: JsonFlag = False) -> None:
     else:
         _say([one.sentence for one in findings])
         verdict = f"{len(findings)} things are wrong" if findings else "nothing is wrong"
-        sys.stdout.write(f"{whole} maps are whole; {verdict}.\n")
+        emit_lines([f"{whole} maps are whole; {verdict}."])
     raise typer.Exit(int(bool(findings)))
 
 
@@ -67,11 +66,11 @@ def repair_store(
     _say(plan.sentences() + plan.left)
     count = len(plan.sentences())
     if apply:
-        sys.stdout.write(f"done: {count} actions.\n")
+        emit_lines([f"done: {count} actions."])
     elif count:
-        sys.stdout.write(f"{count} actions; nothing was changed yet: add --apply.\n")
+        emit_lines([f"{count} actions; nothing was changed yet: add --apply."])
     else:
-        sys.stdout.write("there is nothing to repair.\n")
+        emit_lines(["there is nothing to repair."])
 
 
 @app.command()
@@ -94,7 +93,7 @@ def backup(
         emit_json({"target": str(target), "maps": made.maps, "linked": made.linked})
         return
     how = "linked (same disk: copy it to another one)" if made.linked else "copied"
-    sys.stdout.write(f"{made.maps} maps {how} to {target}, every checksum compared.\n")
+    emit_lines([f"{made.maps} maps {how} to {target}, every checksum compared."])
 
 
 @app.command("restore")
@@ -114,9 +113,8 @@ def restore_store(
     if as_json:
         emit_json({"store": str(store), "maps": made.maps})
         return
-    sys.stdout.write(f"{made.maps} maps restored to {store}, every checksum compared.\n")
+    emit_lines([f"{made.maps} maps restored to {store}, every checksum compared."])
 
 
 def _say(sentences: list[str]) -> None:
-    for sentence in sentences:
-        sys.stdout.write(f"- {sentence}\n")
+    emit_lines(f"- {sentence}" for sentence in sentences)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from sfumato.core.errors import InvalidInput
 
 
@@ -14,7 +16,10 @@ def names(text: str) -> tuple[str, ...]:
 
 def number(option: str, text: str) -> float:
     try:
-        return float(text)
+        value = float(text)
+        if math.isnan(value) or (math.isinf(value) and "inf" not in text.lower()):
+            raise ValueError
+        return value
     except ValueError:
         raise InvalidInput(
             f"--{option} must be numbers with commas between, got {text!r}."

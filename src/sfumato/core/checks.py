@@ -36,12 +36,15 @@ def check_epsilon(epsilon: float, *, allow_infinite: bool = False) -> float:
 
 
 def as_number(name: str, value: Any) -> float:
-    """Return value as a float; booleans, text and NaN are refused."""
+    """Return value as a float; booleans, text, NaN and what no float can hold are refused."""
     if isinstance(value, bool | np.bool_) or not isinstance(
         value, int | float | np.integer | np.floating
     ):
         raise InvalidInput(f"{name} must be a number, got {type(value).__name__}.")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        raise InvalidInput(f"{name} must be a number, got {_shown(value)}.") from None
     if math.isnan(number):
         raise InvalidInput(f"{name} must be a number, got NaN.")
     return number
@@ -56,8 +59,15 @@ def check_count(name: str, value: Any, *, low: int, high: int | None = None, why
     if value < low or (high is not None and value > high):
         span = f"at least {low}" if high is None else f"between {low} and {high}"
         tail = f"; {why}" if why else ""
-        raise InvalidInput(f"{name} must be {span}, got {value}{tail}.")
+        raise InvalidInput(f"{name} must be {span}, got {_shown(value)}{tail}.")
     return int(value)
+
+
+def _shown(value: Any) -> str:
+    """A number for a message; one of thousands of digits helps nobody and cannot be printed."""
+    if isinstance(value, int) and value.bit_length() > 128:
+        return f"a whole number of {value.bit_length():,} bits"
+    return f"{value!r}"
 
 
 def check_finite(name: str, array: NDArray[Any]) -> None:

@@ -7,14 +7,16 @@ directory is synced. A stored directory holds memory-mappable `.npy` arrays and 
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import re
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
@@ -36,19 +38,82 @@ _FILE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}")
 
 def write_file(path: Path, data: bytes) -> None:
     """Write data to path, whole or not at all."""
-    path = Path(path)
-    temporary = path.with_name(f"{TEMPORARY}{secrets.token_hex(8)}")
-    try:
-        with temporary.open("xb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        sync_directory(path.parent)
-    except FileNotFoundError:
-        raise InvalidInput(f"the folder {path.parent} does not exist; make it first.") from None
-    finally:
-        temporary.unlink(missing_ok=True)
+    with NewFile(path) as file:
+        file.finish(data)
+
+
+class NewFile:
+    """A file that is made before its content is known, and is visible only when it is whole.
+
+    What costs something (a charge, an hour of work) comes after the file was made and `reserve`
+    found room for it: a folder that is missing, read-only or full is then told beforehand.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        try:
+            if self.path.is_dir():
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            with suppress(FileNotFoundError):  # raises for a name that is too long
+                if not stat.S_ISREG(self.path.stat().st_mode):  # a device is not to be replaced
+                    raise OSError(errno.EINVAL, "it is not a regular file")
+            self._temporary = self.path.with_name(f"{TEMPORARY}{secrets.token_hex(8)}")
+            self._file = self._temporary.open("xb")
+        except FileNotFoundError:
+            raise InvalidInput(
+                f"the folder {self.path.parent} does not exist; make it first."
+            ) from None
+        except OSError as error:
+            raise _unwritable(self.path, error) from None
+
+    def reserve(self, size: int) -> None:
+        """Take this many bytes of the disk now."""
+        try:
+            if size > 0 and hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(self._file.fileno(), 0, size)
+            elif size > 0:
+                self._file.write(bytes(size))
+                self._file.flush()
+        except OSError as error:
+            raise _unwritable(self.path, error) from None
+
+    def finish(self, data: bytes, *, name: str | None = None) -> Path:
+        """Fill the file and show it, under another name if one is given; on disk after this."""
+        path = self.path if name is None else self.path.with_name(name)
+        try:
+            self._file.seek(0)
+            self._file.write(data)
+            self._file.truncate()
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+            self._temporary.replace(path)
+            sync_directory(path.parent)
+        except OSError as error:
+            raise _unwritable(path, error) from None
+        return path
+
+    def __enter__(self) -> NewFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(OSError):  # what could not be written is not written again while closing
+            self._file.close()
+        with suppress(OSError):
+            self._temporary.unlink(missing_ok=True)
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Refuse before a long work what could not be written after it; nothing is left behind."""
+    with NewFile(path):
+        pass
+
+
+def _unwritable(path: Path, error: OSError) -> InvalidInput:
+    return InvalidInput(
+        f"{path} cannot be written ({error.strerror or error}); choose a file in a folder that "
+        "can be written and has room."
+    )
 
 
 def sync_directory(path: Path) -> None:
@@ -66,9 +131,12 @@ def new_directory(path: Path, *, replace: bool = False) -> Iterator[Path]:
     path = Path(path)
     if path.exists() and not replace:
         raise InvalidInput(f"{path} exists already; choose another name or remove it.")
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{TEMPORARY}{secrets.token_hex(8)}")
-    temporary.mkdir()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.mkdir()
+    except OSError as error:
+        raise _unwritable(path, error) from None
     try:
         yield temporary
         for file in temporary.iterdir():

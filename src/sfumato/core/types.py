@@ -270,7 +270,7 @@ class PrivacyEvent:
 
     def __post_init__(self) -> None:
         check_count("num_units", self.num_units, low=0)
-        if self.epsilon is not None and not self.epsilon > 0:
+        if self.epsilon is not None and not as_number("epsilon", self.epsilon) > 0:
             raise InvalidInput(f"epsilon must be above 0, got {self.epsilon!r}.")
 
     @property

@@ -119,6 +119,15 @@ class Header:
         return positions + n * (b + 1) * a * self.item_size
 
 
+def largest_size(kind: str, rows: int, size_a: int, size_b: int) -> int:
+    """Bytes that a release of this kind and these sizes has at most, before it is drawn."""
+    # The largest payload of a kind: numbers of four bytes, a label, the longest camera.
+    flags = _LABELLED if kind == "codes" else _FLOAT32
+    header = Header(KINDS[kind], flags, 0, rows, 0, 0, size_a, size_b, 0.0, b"", b"", 0)
+    camera = 8 * max(CAMERA_MODELS.values())
+    return HEADER.size + camera + header.payload_length() + _CRC.size
+
+
 def bit_width(num_values: int) -> int:
     """Bits that hold every index below num_values."""
     return max(num_values - 1, 1).bit_length()

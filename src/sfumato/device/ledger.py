@@ -4,41 +4,37 @@ One SQLite file in WAL mode. Every charge is one transaction that is synced to t
 before `charge` returns, so a crash between charge and send may count a release that never
 left, and can never forget one that did. Amounts are kept as whole billionths of ε, rounded
 up: a sum of floats could drift below the truth. Every session's totals are stored beside
-the charges they sum up, with a checksum; a ledger that disagrees with itself is refused.
+the charges they sum up, with a checksum; a ledger that disagrees with itself is refused. One
+that was deleted or restored from an older copy is noticed where `witness` can.
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
-import secrets
 import sqlite3
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 
-from sfumato.core.checks import as_number
+from sfumato.core.checks import as_number, check_count
 from sfumato.core.errors import BudgetSpent, InvalidInput, LedgerError
 from sfumato.core.odds import as_written
 from sfumato.core.types import PrivacyEvent
+from sfumato.device.ledger_file import RESTORE, LedgerFile, checksum
+from sfumato.device.user_folders import data_folder
 
 BILLION = 1_000_000_000
 _LARGEST = (1 << 63) - 1
-_SCHEMA = """
-CREATE TABLE sessions (
-    name TEXT PRIMARY KEY, cap_descriptor INTEGER, cap_picture INTEGER, cap_session INTEGER,
-    pictures INTEGER NOT NULL, units INTEGER NOT NULL, spent INTEGER NOT NULL,
-    unprotected INTEGER NOT NULL, checksum TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
-CREATE TABLE charges (
-    id INTEGER PRIMARY KEY, session TEXT NOT NULL, time REAL NOT NULL, mechanism TEXT NOT NULL,
-    epsilon INTEGER NOT NULL, units INTEGER NOT NULL, unprotected INTEGER NOT NULL
-) STRICT;
-PRAGMA user_version = 1;
-"""
+#: Another default ledger than the one in the person's data folder.
+LEDGER_VARIABLE = "SFUMATO_LEDGER"
+
+
+def default_ledger_path() -> Path:
+    """The ledger of this person: SFUMATO_LEDGER where it is set, else in their data folder."""
+    chosen = os.environ.get(LEDGER_VARIABLE)
+    return Path(chosen) if chosen else data_folder() / "ledger.db"
 
 
 @dataclass(frozen=True)
@@ -57,8 +53,8 @@ class Caps:
                 and not 0 < as_number(f"the {name} cap", value) < _LARGEST // BILLION
             ):
                 raise InvalidInput(
-                    f"the {name} cap must be above 0 and finite, got {value!r}; "
-                    "leave it out for no limit."
+                    f"the {name} cap must be above 0 and below {_LARGEST // BILLION:,}, got "
+                    f"{value!r}; leave it out for no limit."
                 )
 
     def in_billionths(self) -> tuple[int | None, ...]:
@@ -107,49 +103,64 @@ class Ledger:
             raise InvalidInput("session must be a name of 1 to 200 characters.")
         self.path = Path(path)
         self.session = session
-        self._timeout = timeout
-        self._create()
-        with self._transaction() as database:
+        self._file = LedgerFile(self.path, timeout)
+        with self._file.transaction() as database:
             self._check_all(database)
             row = self._session_row(database)
             if row is None:
                 self._write_session(database, (caps or Caps()).in_billionths(), (0, 0, 0, 0))
-            elif caps is not None:
-                self._write_session(database, self._lowered(row[:3], caps), row[3:])
+            elif caps is not None and (lowered := self._lowered(row[:3], caps)) != row[:3]:
+                self._write_session(database, lowered, row[3:])
 
-    def charge(self, event: PrivacyEvent) -> None:
-        """Record what a release is about to cost, or refuse. On disk when this returns."""
+    @classmethod
+    def default(cls, *, session: str = "default", caps: Caps | None = None) -> Ledger:
+        """The ledger of this person, made where it does not exist yet."""
+        path = default_ledger_path()
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise LedgerError(
+                f"the folder {path.parent} of your ledger cannot be made ({error.strerror}); set "
+                f"{LEDGER_VARIABLE} to another file. Nothing was released."
+            ) from None
+        return cls(path, session=session, caps=caps)
+
+    def charge(self, event: PrivacyEvent, *, pictures: int = 1) -> None:
+        """Record what a release is about to cost, or refuse. On disk when this returns.
+
+        pictures  so many releases of this cost at once: all are charged, or none
+        """
+        check_count("pictures", pictures, low=1, high=1 << 32)
         per_unit = 0
         if event.is_private and event.epsilon is not None:
             per_unit = math.ceil(as_written(event.epsilon) * BILLION)
         unprotected = 0 if event.is_private or not event.num_units else 1
-        with self._transaction() as database:
+        with self._file.transaction() as database:
             row = self._session_row(database)
             if row is None:
                 raise LedgerError(
                     f"the session {self.session!r} is gone from the ledger; open it again."
                 )
-            caps, (pictures, units, spent, bare) = row[:3], row[3:]
+            caps, (before, units, spent, bare) = row[:3], row[3:]
             cost = per_unit * event.num_units
-            self._check_caps(caps, per_unit, cost, spent, unprotected, event)
-            database.execute(
+            self._check_caps(caps, (per_unit, cost, cost * pictures), spent, unprotected, event)
+            about = (self.session, time.time(), event.mechanism)
+            database.executemany(
                 "INSERT INTO charges (session, time, mechanism, epsilon, units, unprotected) "
                 "VALUES (?, ?, ?, ?, ?, ?)",
-                (
-                    self.session,
-                    time.time(),
-                    event.mechanism,
-                    per_unit,
-                    event.num_units,
-                    unprotected,
-                ),
+                repeat((*about, per_unit, event.num_units, unprotected), pictures),
             )
-            totals = (pictures + 1, units + event.num_units, spent + cost, bare + unprotected)
+            totals = (
+                before + pictures,
+                units + event.num_units * pictures,
+                spent + cost * pictures,
+                bare + unprotected * pictures,
+            )
             self._write_session(database, caps, totals)
 
     def spent(self) -> Spent:
         """What this session has spent so far."""
-        with self._transaction() as database:
+        with self._file.transaction() as database:
             self._check_all(database)
             row = self._session_row(database)
         if row is None:
@@ -161,8 +172,7 @@ class Ledger:
     def _check_caps(
         self,
         caps: tuple[int | None, ...],
-        per_unit: int,
-        cost: int,
+        costs: tuple[int, int, int],
         spent: int,
         unprotected: int,
         event: PrivacyEvent,
@@ -172,16 +182,21 @@ class Ledger:
                 f"the session {self.session!r} has a cap, and a {event.mechanism} release has no "
                 "guarantee that could be counted against it; nothing was released."
             )
-        wanted = (per_unit, cost, spent + cost)
+        per_unit, per_picture, together = costs
+        wanted = (per_unit, per_picture, spent + together)
         for name, cap, want in zip(("descriptor", "picture", "session"), caps, wanted, strict=True):
             if cap is not None and want > cap:
-                already = f" after {spent / BILLION:g} already spent" if name == "session" else ""
+                already = ""
+                if name == "session":
+                    left = max(cap - spent, 0) / BILLION
+                    already = f" after {spent / BILLION:g} already spent; {left:g} is left"
+                what = "this release" if together == per_picture else "these releases"
                 raise BudgetSpent(
-                    f"the cap per {name} is ε = {cap / BILLION:g}, this release would make it "
-                    f"{want / BILLION:g}{already}; send fewer keypoints, use a smaller epsilon, "
-                    "or stop here. Nothing was released."
+                    f"the cap per {name} is ε = {cap / BILLION:g}, {what} would make it "
+                    f"{want / BILLION:g}{already}; send less, use a smaller epsilon, or stop here. "
+                    "Nothing was released."
                 )
-        if spent + cost > _LARGEST:
+        if spent + together > _LARGEST:
             raise BudgetSpent("the ledger cannot count any further; start a new session.")
 
     def _lowered(self, stored: tuple[int | None, ...], caps: Caps) -> tuple[int | None, ...]:
@@ -204,8 +219,8 @@ class Ledger:
         ).fetchone()
         if row is None:
             return None
-        if row[-1] != _checksum(self.session, row[:-1]):
-            raise LedgerError(f"{self.path} is damaged: a checksum does not match; {_RESTORE}")
+        if row[-1] != checksum(self.session, row[:-1]):
+            raise LedgerError(f"{self.path} is damaged: a checksum does not match; {RESTORE}")
         return tuple(row[:-1])
 
     def _write_session(
@@ -214,7 +229,7 @@ class Ledger:
         values = (*caps, *totals)
         database.execute(
             "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (self.session, *values, _checksum(self.session, values)),
+            (self.session, *values, checksum(self.session, values)),
         )
 
     def _check_all(self, database: sqlite3.Connection) -> None:
@@ -228,65 +243,8 @@ class Ledger:
             )
         }
         agree = problem == "ok"
-        for name, *values, checksum in database.execute("SELECT * FROM sessions"):
-            agree &= checksum == _checksum(name, tuple(values))
+        for name, *values, written in database.execute("SELECT * FROM sessions"):
+            agree &= written == checksum(name, tuple(values))
             agree &= totals.pop(name, (0, 0, 0, 0)) == tuple(values[3:])
         if not agree or totals:
-            raise LedgerError(f"{self.path} is damaged: it disagrees with itself; {_RESTORE}")
-
-    def _create(self) -> None:
-        """Make the file whole under another name first: an empty ledger file is never ours."""
-        draft = self.path.with_name(f".tmp-{secrets.token_hex(8)}")
-        try:
-            if self.path.exists():
-                return
-            with closing(sqlite3.connect(draft)) as database:
-                database.execute("PRAGMA journal_mode = WAL")
-                database.executescript(_SCHEMA)
-            with suppress(FileExistsError):  # another process was first; its file is as good
-                os.link(draft, self.path)
-        except (sqlite3.Error, OSError) as error:
-            raise LedgerError(
-                f"the ledger {self.path} cannot be made ({_short(error)}); give a path in a "
-                "folder that exists and can be written. Nothing was released."
-            ) from None
-        finally:
-            with suppress(OSError):
-                for leftover in self.path.parent.glob(f"{draft.name}*"):
-                    leftover.unlink(missing_ok=True)
-
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """One immediate transaction on a fresh connection: nothing is shared across forks."""
-        try:
-            if not self.path.stat().st_size:
-                raise LedgerError(f"{self.path} is damaged: it is empty; {_RESTORE}")
-            uri = f"{self.path.absolute().as_uri()}?mode=rw"
-            with closing(
-                sqlite3.connect(uri, uri=True, timeout=self._timeout, isolation_level=None)
-            ) as database:
-                database.execute("PRAGMA synchronous = FULL")
-                database.execute("BEGIN IMMEDIATE")
-                try:
-                    yield database
-                except BaseException:
-                    database.execute("ROLLBACK")
-                    raise
-                database.execute("COMMIT")
-        except (sqlite3.Error, OSError, OverflowError, UnicodeDecodeError) as error:
-            raise LedgerError(
-                f"the ledger {self.path} cannot be used ({_short(error)}); nothing was released. "
-                "Check that it is a ledger, that it can be written, and that no other program "
-                "holds it."
-            ) from None
-
-
-_RESTORE = "nothing was released. Restore it from a copy, or treat its budget as spent."
-
-
-def _checksum(name: str, values: tuple[int | None, ...]) -> str:
-    return hashlib.sha256(repr((name, tuple(values))).encode()).hexdigest()
-
-
-def _short(error: Exception) -> str:
-    return error.strerror or str(error) if isinstance(error, OSError) else str(error)
+            raise LedgerError(f"{self.path} is damaged: it disagrees with itself; {RESTORE}")

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.errors import NotPrivate
+from sfumato.core.errors import InvalidInput, NotPrivate
 from sfumato.core.randomness import RandomSource, SecureRandom
 from sfumato.core.releases import Release
+from sfumato.core.storage import NewFile
 from sfumato.core.types import Camera, Features
+from sfumato.core.wire import largest_size
 from sfumato.device.ledger import Ledger
 from sfumato.device.mechanisms.base import Mechanism, check_source
 from sfumato.features import check_image, extract, load_image
@@ -52,7 +55,11 @@ def protect(
     ledger: Ledger | None = None,
     camera: Camera | None = None,
 ) -> Release:
-    """Extract, filter, charge, release: what a device does with one picture."""
+    """Extract, filter, charge, release: what a device does with one picture.
+
+    ledger  charged before anything is drawn. None: nothing is counted; a library writes to no
+            folder that it was not told about. `Ledger.default()` is the person's own ledger.
+    """
     source = check_source(SecureRandom() if rng is None else rng)
     features = select(image, pipeline, rng=source)
     return send(features, pipeline.mechanism, rng=source, ledger=ledger, camera=camera)
@@ -73,6 +80,27 @@ def select(
         else:
             features = keep(features, rng=rng)
     return features
+
+
+def release_size(features: Features, mechanism: Mechanism) -> int:
+    """Bytes that the release of these features has at most, known before it is drawn."""
+    rows, width = features.descriptors.shape
+    subset_size: int = getattr(mechanism, "subset_size", 0)
+    dimension: int = getattr(mechanism, "dimension", 0)
+    dictionary = getattr(mechanism, "dictionary", None)
+    if subset_size and dictionary is not None:
+        return largest_size("words", rows, dictionary.num_words, subset_size)
+    if subset_size:
+        return largest_size("candidates", rows, max(dimension, width), subset_size)
+    return largest_size("subspaces", rows, width, dimension)  # with m = 0: as large as plain ones
+
+
+def keep_release(file: NewFile, data: bytes, *, name: str | None = None) -> Path:
+    """Write a release that was charged into the file that waits for it."""
+    try:
+        return file.finish(data, name=name)
+    except InvalidInput as error:
+        raise InvalidInput(f"{error} The release was charged before, and is lost.") from None
 
 
 def send(

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.arrays import read_arrays
+from sfumato.core.arrays import read_arrays, write_arrays
 from sfumato.core.checks import check_shape
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.types import Features, Frozen, check_extractor_name, frozen_array
@@ -110,8 +110,9 @@ def load_embeddings(path: str | Path, *, embedder: str = "given") -> Embeddings:
 
 def save_embeddings(embeddings: Embeddings, path: str | Path) -> None:
     """Write what `load_embeddings` reads. Embeddings tell who someone is: keep the file private."""
-    with Path(path).open("wb") as file:
-        np.savez(file, names=np.array(embeddings.names), embeddings=embeddings.vectors)
+    write_arrays(
+        Path(path), {"names": np.array(embeddings.names), "embeddings": embeddings.vectors}
+    )
 
 
 def unit(vectors: NDArray[Any]) -> Doubles:

@@ -14,7 +14,7 @@ from sfumato.core.errors import InvalidInput
 
 PREFIX = "SFUMATO_"
 #: Read elsewhere: the client's key, and how the first process talks to its workers.
-NOT_SETTINGS = frozenset({"SFUMATO_KEY", "SFUMATO_WORKER_SETTINGS"})
+NOT_SETTINGS = frozenset({"SFUMATO_KEY", "SFUMATO_LEDGER", "SFUMATO_WORKER_SETTINGS"})
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,19 @@ from sfumato.core.checks import check_count, check_epsilon
 from sfumato.core.errors import InvalidInput, Mismatch, NotPrivate
 from sfumato.core.randomness import SecureRandom
 from sfumato.core.releases import KeypointRelease, Release, WordRelease
+from sfumato.core.storage import NewFile
 from sfumato.core.types import Camera
 from sfumato.device.ledger import Ledger
 from sfumato.device.mechanisms import SubsetMechanism
-from sfumato.device.protect import Filter, PictureFilter, Pipeline, select, send
+from sfumato.device.protect import (
+    Filter,
+    PictureFilter,
+    Pipeline,
+    keep_release,
+    release_size,
+    select,
+    send,
+)
 from sfumato.dictionary import Dictionary
 from sfumato.service.client.answers import Advice
 from sfumato.service.client.pins import family_of, fingerprints_of
@@ -135,9 +144,13 @@ def draw(
     *,
     limits: Limits,
     ledger: Ledger | None,
-    keep: Callable[[bytes], Path | None],
+    file: NewFile | None,
+    name: Callable[[bytes], str | None],
 ) -> Prepared | None:
-    """Extract, check, charge, draw once, keep. None where a picture has nothing to send."""
+    """Extract, check, charge, draw once, keep. None where a picture has nothing to send.
+
+    file  where the release will be kept, under the name that `name` gives to its bytes
+    """
     rng = SecureRandom()
     features = select(image, pipeline, rng=rng)
     if not len(features):
@@ -151,10 +164,13 @@ def draw(
     event = pipeline.mechanism.event(features)
     dictionary = getattr(pipeline.mechanism, "dictionary", None)
     limits.check(event.epsilon, None if dictionary is None else dictionary.num_words)
+    if file is not None:
+        file.reserve(release_size(features, pipeline.mechanism))
     release = send(features, pipeline.mechanism, rng=rng, ledger=ledger, camera=camera)
     leaving = check_leaving(release, limits, dictionary)
     data = leaving.to_bytes()
-    return Prepared(leaving, data, keep(data))
+    path = None if file is None else keep_release(file, data, name=name(data))
+    return Prepared(leaving, data, path)
 
 
 def check_leaving(

@@ -6,7 +6,7 @@ SfumatoError
     ├── Refused             the server said no, and why
     └── BadAnswer           an answer that cannot be true, or is not one at all
 
-Text that came from a server is cut and stripped of control characters before it is shown.
+Text that came from a server is cut, and its control characters are written out, before it is shown.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sfumato.core.errors import SfumatoError
+from sfumato.core.text import visible
 
 if TYPE_CHECKING:
     from sfumato.service.client.device import Prepared
@@ -53,4 +54,4 @@ class BadAnswer(ServerError):
 def printable(text: str, limit: int = 300) -> str:
     """Foreign text on one line: cut, and unable to move the cursor or change the colours."""
     short = text if len(text) <= limit else text[:limit] + " …"
-    return "".join(letter if letter.isprintable() else " " for letter in short).strip()
+    return visible(" ".join(short.split()))

@@ -13,9 +13,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from sfumato.core.errors import InvalidInput
-from sfumato.core.storage import TEMPORARY, sync_directory, write_file
+from sfumato.core.storage import TEMPORARY, NewFile, sync_directory
 
 SUFFIX = ".sfr"
+
+
+def release_name(data: bytes) -> str:
+    """Says when a release was drawn and what it holds, nothing about the picture."""
+    return f"{time.time_ns():020d}-{hashlib.sha256(data).hexdigest()[:16]}{SUFFIX}"
 
 
 class Outbox:
@@ -31,20 +36,14 @@ class Outbox:
                 "folder."
             ) from None
 
-    def check(self) -> None:
-        """Refuse before anything is charged if nothing could be kept here."""
-        if not os.access(self.folder, os.W_OK | os.X_OK):
+    def new_file(self) -> NewFile:
+        """The file of the next release, made before it is charged; named when it is drawn."""
+        try:
+            return NewFile(self.folder / "next")
+        except InvalidInput as error:
             raise InvalidInput(
-                f"the outbox {self.folder} cannot be written; nothing was charged or sent."
-            )
-
-    def put(self, data: bytes) -> Path:
-        """Keep the bytes of one release; they are on the disk when this returns."""
-        # The name says when it was drawn and what it holds, nothing about the picture.
-        name = f"{time.time_ns():020d}-{hashlib.sha256(data).hexdigest()[:16]}{SUFFIX}"
-        path = self.folder / name
-        write_file(path, data)
-        return path
+                f"the outbox {self.folder} cannot be used: {error} Nothing was charged or sent."
+            ) from None
 
     def waiting(self) -> list[Path]:
         """The files that were not answered yet, in the order they were made."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from sfumato.core.errors import InvalidInput, SfumatoError
 from sfumato.core.releases import KeypointRelease, Release
-from sfumato.core.storage import write_file
+from sfumato.core.storage import NewFile
 from sfumato.core.types import Camera, Localization
 from sfumato.device.ledger import Ledger
 from sfumato.dictionary import Dictionary
@@ -18,7 +19,7 @@ from sfumato.service.client.device import Image, Prepared, check_leaving, draw
 from sfumato.service.client.errors import Refused, ServerError, Unreachable
 from sfumato.service.client.flow import ask
 from sfumato.service.client.lookup import Lookups, check_map
-from sfumato.service.client.outbox import Outbox
+from sfumato.service.client.outbox import Outbox, release_name
 from sfumato.service.client.steps import Flow, work
 from sfumato.service.client.upload import TarStream
 
@@ -44,23 +45,28 @@ class Questions(Lookups):
     def prepare(self, image: Image, camera: Camera, save: Path | None) -> Flow[Prepared | None]:
         """Charge and draw one release, and keep it; needs no network unless words are missing."""
         pipeline = yield from self.pipeline()
-        outbox = self.outbox
-
-        def keep(data: bytes) -> Path | None:
-            if save is not None:
-                write_file(save, data)
-                return save
-            return None if outbox is None else outbox.put(data)
 
         def drawn() -> Prepared | None:
-            if save is not None:
-                _check_new(save)
-            elif outbox is not None:
-                outbox.check()
-            return draw(image, camera, pipeline, limits=self.limits, ledger=self.ledger, keep=keep)
+            with self._place(save) as file:
+                return draw(
+                    image,
+                    camera,
+                    pipeline,
+                    limits=self.limits,
+                    ledger=self.ledger,
+                    file=file,
+                    name=release_name if save is None else lambda _: None,
+                )
 
         prepared = yield from work(drawn)
         return prepared
+
+    def _place(self, save: Path | None) -> AbstractContextManager[NewFile | None]:
+        """The file that will keep a release, made before anything is charged."""
+        if save is not None:
+            _check_new(save)
+            return NewFile(save)
+        return nullcontext() if self.outbox is None else self.outbox.new_file()
 
     def localize(
         self,
@@ -177,8 +183,6 @@ def _check_new(path: Path) -> None:
             f"{path} exists already; send it as it is, which costs nothing more, or remove it to "
             "draw (and pay) anew."
         )
-    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK | os.X_OK):
-        raise InvalidInput(f"the folder {path.parent} cannot be written; nothing was charged.")
 
 
 def _kept(problem: ServerError, prepared: Prepared) -> ServerError:

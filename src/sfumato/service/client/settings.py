@@ -23,6 +23,13 @@ from sfumato.service.client.questions import Questions
 PathLike = str | os.PathLike[str]
 
 
+class Unsaid:
+    """Nobody has said yet whether what leaves is to be counted."""
+
+
+UNSAID = Unsaid()
+
+
 class ClientSettings:
     """What both clients are made from."""
 
@@ -40,7 +47,7 @@ class ClientSettings:
         pipeline: Pipeline | None = None,
         dictionary: Dictionary | PathLike | None = None,
         cache: PathLike | None = None,
-        ledger: Ledger | None = None,
+        ledger: Ledger | Unsaid | None = UNSAID,
         outbox: PathLike | None = None,
         max_epsilon: float | None = None,
         min_words: int = 1024,
@@ -63,7 +70,8 @@ class ClientSettings:
         pipeline      instead of all these: a pipeline of your own
         dictionary    a Dictionary, its folder, a bundled name, or the fingerprint of one that the
                       server may hand out once, into the folder `cache`
-        ledger        charged before anything is drawn
+        ledger        charged before anything is drawn; must be given where the client draws:
+                      `Ledger.default()`, a ledger of your own, or None to count nothing
         outbox        a folder that keeps each release from its charge until its answer
         max_epsilon   the most ε per descriptor that leaves here; `epsilon` if left out
         min_words     the smallest |K|
@@ -101,6 +109,14 @@ class ClientSettings:
         if recipe is not None:
             size = words.num_words if isinstance(words, Dictionary) else None
             limits.check(epsilon, size if num_words is None else num_words)
+        if isinstance(ledger, Unsaid):
+            if recipe is not None:
+                raise InvalidInput(
+                    "a client that draws releases must know where they are counted: give "
+                    "ledger=sf.Ledger.default(), a ledger of your own, or ledger=None to count "
+                    "nothing."
+                )
+            ledger = None
         self._questions = Questions(
             address=check_address(url, allow_http=allow_http),
             key=check_key(key),

@@ -12,8 +12,8 @@ from sfumato.device.explain import explain
 from sfumato.device.mechanisms.base import NOT_PROTECTED
 
 
-def told(release: KeypointRelease) -> dict[str, Any]:
-    """Bytes, ε per descriptor and per picture, and what is not protected."""
+def told(release: KeypointRelease) -> tuple[PrivacyEvent, dict[str, Any]]:
+    """What it cost; and bytes, ε per descriptor and per picture, and what is not protected."""
     epsilon: float | None = getattr(release, "epsilon", None)
     exposed: tuple[str, ...] = NOT_PROTECTED
     mechanism, chance = release.kind, None
@@ -27,4 +27,4 @@ def told(release: KeypointRelease) -> dict[str, Any]:
         mechanism = f"lifting (m = {release.dimension})"
         exposed = ("the descriptors, against known attacks", *NOT_PROTECTED)
     event = PrivacyEvent(mechanism, epsilon, len(release), "one descriptor", exposed)
-    return explain(release, event, chance)
+    return event, explain(release, event, chance)

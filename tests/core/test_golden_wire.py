@@ -43,6 +43,20 @@ def test_golden_bytes_that_are_no_release_are_refused(name: str) -> None:
         Release.from_bytes((REFUSED / f"{name}.sfr").read_bytes())
 
 
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("damaged", "the checksum does not match"),
+        ("longer", "announces 136 bytes, got 137"),
+        ("truncated", "announces 136 bytes, got 135"),
+        ("spare-bits", "not the canonical encoding"),
+    ],
+)
+def test_damage_is_told_apart_from_a_wrong_release(name: str, sentence: str) -> None:
+    with pytest.raises(MalformedRelease, match=sentence):
+        Release.from_bytes((REFUSED / f"{name}.sfr").read_bytes())
+
+
 def test_every_case_has_its_files_and_every_file_its_case() -> None:
     wanted = files()
     assert {path for path in FOLDER.rglob("*") if path.is_file()} == set(wanted)

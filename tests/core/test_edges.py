@@ -130,6 +130,14 @@ def test_codes_travel_with_the_places_they_have() -> None:
     (release,) = some.releases()
     assert release.positions.tolist() == [0, 2]
     assert all_of_them != some
+    told = Codes(
+        values=all_of_them.values,
+        positions=np.array([[0, 1, 2]]),
+        num_values=2,
+        num_positions=3,
+        epsilon=1.0,
+    )
+    assert all_of_them != told  # None is no array
     none = Codes(
         values=np.zeros((1, 0), int), positions=np.zeros((1, 0), int), num_values=2, num_positions=3
     )

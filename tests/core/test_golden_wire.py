@@ -15,10 +15,10 @@ import pytest
 
 from golden_wire import FOLDER, REFUSED, as_text, content, files, release_of
 from golden_wire_cases import cases
-from sfumato.core.errors import MalformedRelease
+from sfumato.core.errors import InvalidInput, MalformedRelease
 from sfumato.core.releases import Release
 from sfumato.core.types import CAMERA_MODELS
-from sfumato.core.wire import KINDS
+from sfumato.core.wire import KINDS, read_header
 
 NAMES = sorted(path.stem for path in FOLDER.glob("*.sfr"))
 REASONS = json.loads((REFUSED / "reasons.json").read_text(encoding="utf-8"))
@@ -55,6 +55,23 @@ def test_golden_bytes_that_are_no_release_are_refused(name: str) -> None:
 def test_damage_is_told_apart_from_a_wrong_release(name: str, sentence: str) -> None:
     with pytest.raises(MalformedRelease, match=sentence):
         Release.from_bytes((REFUSED / f"{name}.sfr").read_bytes())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_header_can_be_read_from_its_first_hundred_bytes(name: str) -> None:
+    data = (FOLDER / f"{name}.sfr").read_bytes()
+    assert read_header(data[:100]) == read_header(data)
+    assert read_header(data[:100]).length == len(data)
+    with pytest.raises(MalformedRelease, match="at least 104 bytes, got 99"):
+        read_header(data[:99])
+
+
+def test_a_release_of_no_known_kind_cannot_travel() -> None:
+    class Other(Release):
+        kind = "other"
+
+    with pytest.raises(InvalidInput, match="no wire format is defined for Other"):
+        Other().to_bytes()
 
 
 def test_every_case_has_its_files_and_every_file_its_case() -> None:

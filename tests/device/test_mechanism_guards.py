@@ -12,7 +12,7 @@ import pytest
 from sfumato.core.errors import Mismatch
 from sfumato.core.randomness import SecureRandom
 from sfumato.device.ledger import Ledger
-from sfumato.device.mechanisms import SubsetMechanism
+from sfumato.device.mechanisms import RandomizedResponse, SubsetMechanism
 from sfumato.device.protect import send
 from support import features_of, tiny_dictionary
 
@@ -36,3 +36,4 @@ def test_numbers_are_kept_as_plain_ones() -> None:
     assert type(mechanism.epsilon) is float
     assert type(mechanism.subset_size) is int
     assert mechanism == SubsetMechanism(1.5, 2, DICTIONARY)
+    assert type(RandomizedResponse(np.float32(1.5), 4).epsilon) is float

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from sfumato.core.errors import InvalidInput
 from sfumato.service.errors import ServiceError
 from sfumato.service.keys import Key, still_valid
 from sfumato.service.rates import Rates
@@ -59,6 +60,18 @@ def test_every_way_to_fail_compares_one_digest_in_constant_time(
     store.keys.revoke(key.id)
     assert store.keys.find(text) is None
     assert compared == [(32, 32)] * 7  # digests of SHA-256, once for every question
+
+
+def test_tenants_roles_and_ids_that_cannot_be_are_refused(store: Store) -> None:
+    for tenant in ("", "../ann", "a b", "x" * 65, "-ann", "ann\n"):
+        with pytest.raises(InvalidInput, match="tenant must be"):
+            store.keys.create(tenant, "owner")
+    for role in ("", "admin", "Owner"):
+        with pytest.raises(InvalidInput, match="role must be"):
+            store.keys.create("ann", role)
+    with pytest.raises(InvalidInput, match="there is no key"):
+        store.keys.revoke("0" * 16)
+    assert store.keys.all() == []
 
 
 def test_a_revoked_key_is_unknown_from_then_on(store: Store) -> None:

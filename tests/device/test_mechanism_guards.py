@@ -31,9 +31,10 @@ def test_features_of_another_extractor_cost_nothing(tmp_path: Path) -> None:
 
 
 def test_numbers_are_kept_as_plain_ones() -> None:
+    epsilon: Any = np.float32(1.5)
     size: Any = np.int64(2)
-    mechanism = SubsetMechanism(np.float32(1.5), size, DICTIONARY)
+    mechanism = SubsetMechanism(epsilon, size, DICTIONARY)
     assert type(mechanism.epsilon) is float
     assert type(mechanism.subset_size) is int
     assert mechanism == SubsetMechanism(1.5, 2, DICTIONARY)
-    assert type(RandomizedResponse(np.float32(1.5), 4).epsilon) is float
+    assert type(RandomizedResponse(epsilon, 4).epsilon) is float

@@ -32,11 +32,16 @@ def write_objects(folder: Path, trap: Path) -> None:
     np.save(folder / "a.npy", np.array([Harmful(trap)], dtype=object), allow_pickle=True)
 
 
+def write_archive(folder: Path, trap: Path) -> None:
+    with (folder / "a.npy").open("wb") as file:
+        np.savez(file, a=np.zeros(3))
+
+
 def write_nothing(folder: Path, trap: Path) -> None:
     (folder / "a.npy").write_bytes(b"")
 
 
-@pytest.mark.parametrize("write", [write_pickle, write_objects, write_nothing])
+@pytest.mark.parametrize("write", [write_pickle, write_objects, write_archive, write_nothing])
 @pytest.mark.parametrize("verify", [True, False])
 def test_what_is_no_plain_array_is_refused_and_not_run(
     tmp_path: Path, write: Callable[[Path, Path], None], verify: bool

@@ -169,6 +169,10 @@ def refused() -> dict[str, tuple[bytes, str]]:
         "count": (base[:8] + struct.pack("<I", 2**32 - 1) + base[12:], "the length does not fit N"),
         "picture-0": (edit("plain-empty", 12, bytes(4)), "the picture has no width"),
         "position-outside": (edit("plain-uint8", 100, b"\xff\xff"), "x lies beyond the picture"),
+        "position-behind-the-last-centre": (
+            edit("plain-uint8", 100, struct.pack("<H", 639 * 8 + 1)),
+            "x lies behind the centre of the last pixel",
+        ),
         "epsilon-negative": (edit("words-257-2", 28, struct.pack("<d", -1.0)), "ε is below 0"),
         "epsilon-nan": (edit("words-257-2", 28, struct.pack("<d", math.nan)), "ε is NaN"),
         "epsilon-65": (edit("words-257-2", 28, struct.pack("<d", 65.0)), "ε is above 64"),

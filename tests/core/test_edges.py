@@ -11,6 +11,7 @@ import pytest
 from sfumato.core.codes import Codes, code_type
 from sfumato.core.errors import InvalidInput
 from sfumato.core.odds import Coin, exp_bounds, response_coin, subset_coin
+from sfumato.core.releases import PlainRelease, WordRelease
 from sfumato.core.types import CAMERA_MODELS, Camera, Localization, Pose, PrivacyEvent
 
 ONE_FOCAL = {"SIMPLE_PINHOLE", "SIMPLE_RADIAL", "RADIAL"}
@@ -143,3 +144,57 @@ def test_codes_travel_with_the_places_they_have() -> None:
     )
     assert none.picture_epsilon == 0
     assert all_of_them.picture_epsilon == 3
+
+
+def plain(**changes: Any) -> PlainRelease:
+    given: dict[str, Any] = {
+        "keypoints": np.zeros((1, 2)),
+        "image_size": (10, 5),
+        "extractor": "sift",
+        "descriptors": np.zeros((1, 2), np.uint8),
+    }
+    return PlainRelease(**{**given, **changes})
+
+
+def test_a_release_checks_its_picture_its_positions_and_its_sizes() -> None:
+    for keypoint in ([11, 2], [2, 6], [-2, 2], [2, -2]):
+        with pytest.raises(InvalidInput, match="inside the 10×5 picture"):
+            plain(keypoints=np.array([keypoint], dtype=float))
+    with pytest.raises(InvalidInput, match="image width"):
+        plain(image_size=(0, 5))
+    plain(descriptors=np.zeros((1, 16_384), np.uint8))
+    with pytest.raises(InvalidInput, match="descriptor dimension must be between 1 and 16384"):
+        plain(descriptors=np.zeros((1, 16_385), np.uint8))
+
+
+def test_positions_are_clipped_to_the_centres_of_the_outer_pixels() -> None:
+    border = plain(keypoints=np.array([[10.0, 5.0]]))
+    assert border.keypoints.tolist() == [[9.0, 4.0]]
+    assert plain(keypoints=np.array([[-1.0, -0.3]])).keypoints.tolist() == [[0.0, 0.0]]
+
+
+def test_the_mark_of_a_seeded_release_is_a_plain_truth_value() -> None:
+    mark: Any = np.True_
+    assert plain(reproducible=mark).reproducible is True
+
+
+@pytest.mark.parametrize(
+    ("num_words", "fits"), [(1, False), (2, True), (1 << 24, True), ((1 << 24) + 1, False)]
+)
+def test_dictionaries_have_2_to_16777216_words(num_words: int, fits: bool) -> None:
+    def make() -> WordRelease:
+        return WordRelease(
+            keypoints=np.zeros((1, 2), np.float32),
+            image_size=(10, 5),
+            extractor="sift",
+            words=np.array([[0]], np.uint32),
+            num_words=num_words,
+            dictionary="ab" * 32,
+            epsilon=1.0,
+        )
+
+    if fits:
+        assert make().num_words == num_words
+    else:
+        with pytest.raises(InvalidInput, match="num_words must be between 2 and 16777216"):
+            make()

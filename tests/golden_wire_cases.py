@@ -118,6 +118,10 @@ def cases() -> dict[str, Release]:
     out: dict[str, Release] = {}
     whole = np.array([[0, 0, 255], [1, 0, 0], [0, 1, 0], [255, 255, 255], [0, 0, 254]], np.uint8)
     out["plain-uint8"] = PlainRelease(descriptors=whole, **place(5))
+    line = np.array([[9.0, 3.0], [1.0, 3.0], [300.125, 3.0], [2.0, 2.0]], dtype=np.float32)
+    out["plain-one-line"] = PlainRelease(  # one y: x decides, not the content
+        descriptors=np.array([[2], [3], [1], [9]], np.uint8), **{**place(4), "keypoints": line}
+    )
     out["plain-uint8-128"] = PlainRelease(descriptors=values((2, 128), np.uint8), **place(2))
     tricky = [[-0.0, 1e-45, 3.4e38], [1 / 3, -1.5, 0.1], [2.0, 0.0, -7.25]]
     out["plain-float32"] = PlainRelease(descriptors=np.array(tricky, np.float32), **place(3))

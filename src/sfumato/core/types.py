@@ -51,6 +51,8 @@ class Frozen:
 def _same(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return a.dtype == b.dtype and a.shape == b.shape and bool(np.array_equal(a, b))
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return False  # one of them is None; NumPy would compare element by element
     return bool(a == b)
 
 

@@ -1,0 +1,104 @@
+"""What is written is on the disk before it is shown: content, then name, then folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sfumato.core.errors import SfumatoError
+from sfumato.core.storage import new_directory, save_arrays, write_file
+
+OPEN_FILES = Path("/proc/self/fd")
+
+
+class Disk:
+    """Notes what is synced and renamed, in order, with the size that was synced."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.events: list[tuple[str, str, int]] = []
+        self._sync, self._replace, self._rename = os.fsync, Path.replace, Path.rename
+        monkeypatch.setattr(os, "fsync", self.fsync)
+        monkeypatch.setattr(Path, "replace", lambda *names: self.move(self._replace, *names))
+        monkeypatch.setattr(Path, "rename", lambda *names: self.move(self._rename, *names))
+
+    def fsync(self, descriptor: int) -> None:
+        name = str((OPEN_FILES / str(descriptor)).readlink())
+        self.events.append(("sync", name, os.fstat(descriptor).st_size))
+        self._sync(descriptor)
+
+    def move(self, how: Any, old: Path, new: Path) -> Any:
+        self.events.append(("rename", str(new), 0))
+        return how(old, new)
+
+    def place(self, what: str, name: str) -> int:
+        found = [i for i, (kind, path, _) in enumerate(self.events) if (kind, path) == (what, name)]
+        assert found, f"no {what} of {name}"
+        return found[-1]
+
+
+def test_a_file_is_synced_before_it_is_renamed_and_its_folder_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = Disk(monkeypatch)
+    write_file(tmp_path / "file", b"x" * 1000)
+    kind, name, size = disk.events[0]
+    assert kind == "sync"
+    assert Path(name).name.startswith(".tmp-")
+    assert size == 1000  # flushed before it was synced
+    renamed = disk.place("rename", str(tmp_path / "file"))
+    assert 0 < renamed < disk.place("sync", str(tmp_path))
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_a_directory_and_its_files_are_synced_before_it_is_renamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, replace: bool
+) -> None:
+    path = tmp_path / "thing"
+    if replace:
+        save_arrays(path, {"a": np.zeros(3)}, {"kind": "thing"})
+    disk = Disk(monkeypatch)
+    save_arrays(
+        path, {"a": np.zeros(9)}, {"kind": "thing"}, files={"b.bin": b"12"}, replace=replace
+    )
+    shown = disk.place("rename", str(path))
+    synced = {Path(name).name for kind, name, _ in disk.events[:shown] if kind == "sync"}
+    assert {"a.npy", "b.bin", "manifest.json"} <= synced
+    assert any(name.startswith(".tmp-") for name in synced)  # the directory itself
+    assert disk.place("sync", str(tmp_path)) > shown
+    assert sorted(item.name for item in tmp_path.iterdir()) == ["thing"]
+    assert (path / "b.bin").read_bytes() == b"12"
+
+
+def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
+    before = len(list(OPEN_FILES.iterdir()))
+    for _ in range(5):
+        write_file(tmp_path / "file", b"x")
+        save_arrays(tmp_path / "thing", {"a": np.zeros(3)}, {"kind": "thing"}, replace=True)
+    assert len(list(OPEN_FILES.iterdir())) == before
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_file(tmp_path / "file", b"old")
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises((OSError, SfumatoError)):
+        write_file(tmp_path / "file", b"new")
+    assert [item.name for item in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").read_bytes() == b"old"
+
+
+def test_a_directory_is_not_replaced_unless_told(tmp_path: Path) -> None:
+    save_arrays(tmp_path / "a" / "b" / "thing", {"a": np.zeros(3)}, {"kind": "thing"})
+    with pytest.raises(SfumatoError, match="exists already"):
+        save_arrays(tmp_path / "a" / "b" / "thing", {"a": np.ones(3)}, {"kind": "thing"})
+    with pytest.raises(SfumatoError, match="exists already"), new_directory(tmp_path / "a"):
+        pass

@@ -1,0 +1,98 @@
+"""The lock files fit pyproject.toml, and whoever installs from them checks what arrives."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+LOCKS = sorted(path.name for path in (ROOT / "requirements").glob("*.txt"))
+#: Where each group of pyproject.toml is locked; an extra adds to what comes before it.
+GROUPS = {
+    "runtime": ("runtime.txt",),
+    "dev": ("dev.txt",),
+    "train": ("train.txt", "torch.txt"),
+    "ray": ("ray.txt",),
+    "faces": ("faces.txt",),
+    "detectors": ("detectors.txt",),
+}
+
+
+def text_of(lock: str) -> str:
+    return (ROOT / "requirements" / lock).read_text(encoding="utf-8")
+
+
+def entries(lock: str) -> list[str]:
+    """One entry for each package, with the hashes on its further lines."""
+    lines = [line for line in text_of(lock).splitlines() if line and not line.startswith("#")]
+    return re.split(r"\n(?=\S)", "\n".join(lines))
+
+
+def versions(*locks: str) -> dict[str, str]:
+    found = [
+        re.match(r"([a-z0-9._-]+)==([^ \n]+)", entry) for lock in locks for entry in entries(lock)
+    ]
+    assert all(found)
+    return {canonicalize_name(match[1]): match[2] for match in found if match}
+
+
+@pytest.mark.parametrize("lock", [lock for lock in LOCKS if lock != "torch.txt"])
+def test_every_locked_package_has_a_hash(lock: str) -> None:
+    assert entries(lock)
+    for entry in entries(lock):
+        assert re.search(r"--hash=sha256:[0-9a-f]{64}\b", entry), entry
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_a_lock_names_no_place_to_download_from(lock: str) -> None:
+    assert not re.search(r"://|--(extra-)?index|--find-links|--trusted-host", text_of(lock))
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_the_locks_satisfy_pyproject(group: str) -> None:
+    project = PROJECT["project"]
+    asked = (
+        project["dependencies"] if group == "runtime" else project["optional-dependencies"][group]
+    )
+    locked = versions("runtime.txt", *GROUPS[group])
+    for requirement in map(Requirement, asked):
+        version = locked.get(canonicalize_name(requirement.name))
+        assert version is not None, f"{requirement.name} is not locked; run scripts/lock"
+        assert requirement.specifier.contains(version, prereleases=True), requirement
+
+
+def test_what_builds_the_package_is_locked() -> None:
+    locked = versions("build.txt")
+    for requirement in map(Requirement, PROJECT["build-system"]["requires"]):
+        assert requirement.specifier.contains(locked[requirement.name])
+
+
+def test_no_package_is_locked_to_two_versions() -> None:
+    seen: dict[str, str] = {}
+    for lock in LOCKS:
+        if lock == "tools.txt":  # a virtual environment of its own
+            continue
+        for name, version in versions(lock).items():
+            assert seen.setdefault(name, version) == version, name
+
+
+def test_setup_installs_only_what_has_the_right_hash() -> None:
+    """Every installation goes through --require-hashes, but for torch and this package itself."""
+    script = (ROOT / "scripts" / "setup").read_text(encoding="utf-8")
+    assert 'locked() { pip --require-hashes --no-deps "$@"; }' in script
+    calls = [
+        line.strip() for line in script.splitlines() if re.search(r"(^|\s)pip --(?!quiet)", line)
+    ]
+    assert len(calls) == 3
+    for call in calls:
+        assert (
+            "--require-hashes" in call
+            or call.startswith("torch.txt)")
+            or call == "pip --no-deps --no-build-isolation --editable ."
+        ), call

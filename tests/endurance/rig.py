@@ -138,7 +138,7 @@ class Server:
         assert self._process.stdout is not None
         found = re.search(r"http://\S+", self._process.stdout.readline())
         if found is None:
-            raise NotStarted(self.log.read_text()[-2000:])
+            raise NotStarted(self.log.read_text()[-8000:])
         self.url = found[0]
         return self.url
 
@@ -205,7 +205,7 @@ class ForkedServer(Server):
         try:
             self.url = self._ready.recv()
         except EOFError:
-            raise NotStarted(self.log.read_text()[-2000:]) from None
+            raise NotStarted(self.log.read_text()[-8000:]) from None
         return self.url
 
     def signal(self, number: int) -> None:

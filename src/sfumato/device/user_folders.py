@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import sys
+from collections.abc import Callable
 from pathlib import Path
+
+from platformdirs import user_data_path, user_state_path
 
 from sfumato.core.errors import InvalidInput
 
@@ -13,27 +14,21 @@ NAME = "sfumato"
 
 def data_folder() -> Path:
     """The person's data: XDG_DATA_HOME where it is set, else where the system wants it."""
-    return _folder("XDG_DATA_HOME", linux=".local/share", elsewhere="data")
+    return _folder(user_data_path, "XDG_DATA_HOME")
 
 
 def state_folder() -> Path:
     """What programs remember between runs, apart from the data: XDG_STATE_HOME, or as above."""
-    return _folder("XDG_STATE_HOME", linux=".local/state", elsewhere="state")
+    return _folder(user_state_path, "XDG_STATE_HOME")
 
 
-def _folder(variable: str, *, linux: str, elsewhere: str) -> Path:
-    chosen = Path(os.environ.get(variable, ""))
-    if chosen.is_absolute():  # the XDG specification says to ignore relative ones
-        return chosen / NAME
+def _folder(place: Callable[..., Path], variable: str) -> Path:
     try:
-        if sys.platform == "win32":
-            local = os.environ.get("LOCALAPPDATA")
-            base = Path(local) if local else Path.home() / "AppData" / "Local"
-            return base / NAME / elsewhere
-        if sys.platform == "darwin":
-            return Path.home() / "Library" / "Application Support" / NAME / elsewhere
-        return Path.home() / linux / NAME
-    except RuntimeError:
+        path = place(NAME, appauthor=False)
+    except RuntimeError:  # nobody knows where this account is at home
+        path = Path("~")
+    if not path.is_absolute() or "~" in path.parts:
         raise InvalidInput(
             f"this account has no home folder; set {variable} to the folder to use instead."
-        ) from None
+        )
+    return path

@@ -20,6 +20,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.util import Finalize
@@ -157,13 +158,14 @@ def _serve(line: Connection[Any, Any], limits: Limits) -> None:
     if limits.nice:
         os.nice(limits.nice)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    line.send_bytes(b"ready")
-    while True:
-        while not line.poll(_IDLE_SECONDS):
-            _rest()
-        task = json.loads(line.recv_bytes())
-        body = line.recv_bytes()
-        line.send_bytes(json.dumps(_answer(task, body, line, limits)).encode())
+    with suppress(EOFError, OSError):  # the process that answers is gone
+        line.send_bytes(b"ready")
+        while True:
+            while not line.poll(_IDLE_SECONDS):
+                _rest()
+            task = json.loads(line.recv_bytes())
+            body = line.recv_bytes()
+            line.send_bytes(json.dumps(_answer(task, body, line, limits)).encode())
 
 
 def _end_with_parent() -> None:

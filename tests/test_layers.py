@@ -29,10 +29,11 @@ ALLOWED = {
     "privacy": MIDDLE,
     "datasets": MIDDLE,
     "execution": MIDDLE,
-    "experiments": MIDDLE,
+    "pages": MIDDLE,
+    "experiments": MIDDLE | {"pages"},
     "service": MIDDLE,
-    "studio": MIDDLE | {"experiments", "service"},
-    "cli": MIDDLE | {"experiments", "service", "studio"},
+    "studio": MIDDLE | {"pages", "service"},
+    "cli": MIDDLE | {"experiments", "pages", "service", "studio"},
 }
 
 # Heavy packages, and the only places that may import them.

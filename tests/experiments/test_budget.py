@@ -11,6 +11,7 @@ import pytest
 
 from commands import sfumato
 from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.datasets.scenes import Problem, Query
 from sfumato.experiments.budget import Grid, run_budget
 from sfumato.experiments.budget_outcomes import (
     Outcome,
@@ -22,7 +23,6 @@ from sfumato.experiments.budget_outcomes import (
 )
 from sfumato.experiments.budget_plot import draw_plot
 from sfumato.experiments.budget_table import advise, table_lines
-from sfumato.experiments.localization_data import Problem, Query
 from synthetic import CAMERA, DICTIONARY, MAPPING_POSES, make_map, make_room, pose_at
 
 ROOM = make_room(1500)

@@ -22,7 +22,7 @@ from sfumato.core.releases import PlainRelease, SubspaceRelease, WordRelease
 from sfumato.dictionary import Dictionary
 from sfumato.experiments import inversion_paper as paper
 from sfumato.experiments.inversion import Grid, network_of, run_inversion
-from sfumato.experiments.inversion_data import Defence, Knowledge, Releases
+from sfumato.experiments.inversion_data import Knowledge, Releases
 from sfumato.experiments.inversion_measures import Judge
 from sfumato.experiments.inversion_networks import Budget, Facts, Networks, Wanted
 from sfumato.experiments.inversion_outcomes import OutcomeFile, Setting, read_outcomes
@@ -30,6 +30,7 @@ from sfumato.experiments.inversion_pictures import Picture, load_squares, mean_c
 from sfumato.experiments.inversion_scores import steps_down, summarise
 from sfumato.experiments.inversion_sheet import draw_plot, draw_sheet, sheets_of
 from sfumato.experiments.inversion_table import table_lines
+from sfumato.privacy.defence import Defence
 from support import photograph
 
 GRID = Grid(

@@ -13,9 +13,9 @@ from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch
 from sfumato.core.randomness import SeededRandom
 from sfumato.core.releases import WordRelease
 from sfumato.core.types import Localization, Pose
+from sfumato.datasets.scenes import Problem, Query
 from sfumato.device.mechanisms import SubsetMechanism
 from sfumato.experiments.localization import Grid, rule_words, run_localization, settings_of
-from sfumato.experiments.localization_data import Problem, Query
 from sfumato.experiments.localization_predictions import (
     Prediction,
     PredictionFile,
@@ -26,7 +26,7 @@ from sfumato.experiments.localization_predictions import (
 )
 from sfumato.experiments.localization_scores import choose_rows, evaluate, judge, wilson
 from sfumato.experiments.localization_table import table_lines
-from sfumato.experiments.paper import most_voted, paper_localize
+from sfumato.server.ldp_feat_recipe import most_voted, paper_localize
 from sfumato.server.mapping import Map
 from synthetic import CAMERA, DICTIONARY, MAPPING_POSES, make_map, make_room, pose_at
 

@@ -13,8 +13,8 @@ import pytest
 from server.mapping.worlds import SMALL, render_views, write_scene
 from sfumato.cli.app import main
 from sfumato.core.errors import InvalidInput
+from sfumato.datasets.scenes import map_dictionary, open_scenes
 from sfumato.experiments.aachen import find_model, open_aachen, read_query_lists
-from sfumato.experiments.localization_data import map_dictionary, open_scenes
 from sfumato.experiments.localization_predictions import pose_numbers, read_predictions
 from sfumato.server.mapping import Map
 

@@ -17,16 +17,12 @@ from sfumato.core.types import Features
 from sfumato.device.mechanisms import SubsetMechanism, SubspaceLifting
 from sfumato.device.mechanisms.lifting import STRATEGIES
 from sfumato.experiments.recover import Grid, RecordFile, problem_of, read_results, run_recover
-from sfumato.experiments.recover_data import (
-    alone_at_their_place,
-    draw_words,
-    lift_picture,
-    load_words,
-)
+from sfumato.experiments.recover_data import load_words
 from sfumato.experiments.recover_scores import summarise
 from sfumato.experiments.recover_table import table_lines
 from sfumato.experiments.recover_words import WordGrid, run_posterior, run_repeats
 from sfumato.matching.subspace import reference_distances
+from sfumato.privacy.known_truth import alone_at_their_place, draw_words, lift_picture
 from support import photograph
 
 

@@ -25,9 +25,9 @@ from sfumato.core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from sfumato.core.progress import Progress
+    from sfumato.datasets.scenes import Problem
     from sfumato.dictionary import Dictionary
     from sfumato.experiments.localization import Grid
-    from sfumato.experiments.localization_data import Problem
 
 app = typer.Typer(
     help="Run the experiments of the papers, theirs and ours side by side.",
@@ -150,8 +150,8 @@ def localization(
 
 
 def _open(folders: list[Path], output: Path, progress: Progress) -> Problem:
+    from sfumato.datasets.scenes import open_scenes
     from sfumato.experiments.aachen import is_aachen, open_aachen
-    from sfumato.experiments.localization_data import open_scenes
 
     output.mkdir(parents=True, exist_ok=True)
     if not any(is_aachen(folder) for folder in folders):
@@ -187,8 +187,8 @@ def _run(
 
 
 def _dictionary(name: str, problem: Problem, output: Path, progress: Progress) -> Dictionary:
+    from sfumato.datasets.scenes import map_dictionary
     from sfumato.dictionary import Dictionary
-    from sfumato.experiments.localization_data import map_dictionary
 
     if name == "map":
         return map_dictionary(problem.world, output, progress=progress)

@@ -51,13 +51,13 @@ def run(
 
     Example: sfumato experiment budget --data strecha/ --budget 1000,2000,4000 -o budget/
     """
+    from sfumato.datasets.scenes import open_scenes
     from sfumato.dictionary import Dictionary
     from sfumato.experiments.budget import Grid, run_budget
     from sfumato.experiments.budget_outcomes import OutcomeFile, read_outcomes
     from sfumato.experiments.budget_plot import draw_plot
     from sfumato.experiments.budget_table import advise, table_lines
     from sfumato.experiments.fewer_data import scene_folders
-    from sfumato.experiments.localization_data import open_scenes
 
     work = evaluate or output
     if evaluate is None:

@@ -23,7 +23,7 @@ from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.progress import Progress, silent
 from sfumato.core.storage import write_file
 from sfumato.core.types import Camera, Features
-from sfumato.experiments.localization_data import Problem, Query
+from sfumato.datasets.scenes import Problem, Query
 from sfumato.experiments.localization_predictions import Predictions, Setting, pose_numbers
 from sfumato.features.folder import extract_folder
 from sfumato.features.h5 import read_features

@@ -22,6 +22,7 @@ from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import SeededRandom
 from sfumato.core.types import Features
+from sfumato.datasets.scenes import Problem, Query
 from sfumato.device.filters.keep import KEEP_BY
 from sfumato.device.mechanisms import SubsetMechanism
 from sfumato.dictionary import Dictionary
@@ -35,7 +36,6 @@ from sfumato.experiments.budget_outcomes import (
 )
 from sfumato.experiments.fewer import keep_order
 from sfumato.experiments.fewer_data import survivals_of
-from sfumato.experiments.localization_data import Problem, Query
 from sfumato.experiments.localization_scores import judge
 from sfumato.server.localize import localize
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.core.errors import DamagedFile, InvalidInput
-from sfumato.experiments.localization_data import Problem
+from sfumato.datasets.scenes import Problem
 from sfumato.experiments.localization_predictions import describe_problem
 from sfumato.experiments.localization_scores import wilson
 from sfumato.experiments.records import append_record, begin_records, read_records

@@ -22,7 +22,6 @@ from sfumato.core.progress import Progress, silent
 from sfumato.core.releases import KeypointRelease
 from sfumato.experiments.inversion_data import (
     RECOVERIES,
-    Defence,
     Releases,
     timed,
 )
@@ -31,6 +30,7 @@ from sfumato.experiments.inversion_networks import Networks, Wanted
 from sfumato.experiments.inversion_outcomes import Outcome, OutcomeFile, Setting
 from sfumato.experiments.inversion_pictures import Picture, mean_colour
 from sfumato.features.extractors import find_extractor
+from sfumato.privacy.defence import Defence
 
 PARTS = ("raw", "lifting", "affine", "words", "descriptors")
 LIFT_ATTACKS = (*RECOVERIES, "direct")

@@ -25,9 +25,9 @@ from sfumato.core.releases import KeypointRelease
 from sfumato.core.storage import write_file
 from sfumato.core.types import Features
 from sfumato.dictionary import Dictionary
-from sfumato.experiments.inversion_data import PLAIN, Defence
 from sfumato.experiments.inversion_pictures import SIDE
 from sfumato.features.extractors import find_extractor
+from sfumato.privacy.defence import PLAIN, Defence
 
 #: Extractors whose keypoints turn: their frames can be inferred from the descriptors.
 FRAMED = ("sift",)

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.core.errors import InvalidInput, Mismatch
-from sfumato.experiments.inversion_data import PLAIN, Defence
 from sfumato.experiments.inversion_measures import Measures
 from sfumato.experiments.records import append_record, drop_torn_line, read_records
+from sfumato.privacy.defence import PLAIN, Defence
 
 #: Facts that may change between a run and its continuation.
 _FREE = ("lpips",)

@@ -22,12 +22,12 @@ from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import SeededRandom
 from sfumato.core.releases import KeypointRelease, WordRelease
 from sfumato.core.types import Localization
+from sfumato.datasets.scenes import Problem, Query
 from sfumato.device.filters import KeepStrongest
 from sfumato.device.mechanisms import Plain, SubsetMechanism, SubspaceLifting
 from sfumato.dictionary import Dictionary
-from sfumato.experiments.localization_data import Problem, Query
 from sfumato.experiments.localization_predictions import Prediction, PredictionFile, Setting
-from sfumato.experiments.paper import MATCHING, MAX_ITERATIONS, paper_localize
+from sfumato.server.ldp_feat_recipe import MATCHING, MAX_ITERATIONS, paper_localize
 from sfumato.server.localize import localize
 from sfumato.server.mapping.map import Map
 

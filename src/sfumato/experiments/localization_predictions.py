@@ -15,8 +15,8 @@ import numpy as np
 
 from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch
 from sfumato.core.types import Localization, Pose
+from sfumato.datasets.scenes import Problem
 from sfumato.dictionary import Dictionary
-from sfumato.experiments.localization_data import Problem
 from sfumato.experiments.records import append_record, drop_torn_line, read_records
 
 

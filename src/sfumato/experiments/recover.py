@@ -30,7 +30,8 @@ from sfumato.device.mechanisms.lifting import STRATEGIES
 from sfumato.dictionary import Dictionary
 from sfumato.experiments.records import append_record, drop_torn_line, read_records
 from sfumato.experiments.recover_assumptions import collisions, near_forming
-from sfumato.experiments.recover_data import NUM_SUB_DATABASES, Lift, lift_picture, seed_of
+from sfumato.experiments.recover_data import seed_of
+from sfumato.privacy.known_truth import NUM_SUB_DATABASES, Lift, lift_picture
 
 #: database+ looks wider than the paper (|V| = 200, |U| = 3); vertex+ knows the words W too.
 ATTACKS = ("nearest", "clustering", "database", "database+", "vertex", "vertex+")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sfumato.adversary.recover.clustering import meeting_pairs
 from sfumato.adversary.recover.database import Neighbours
 from sfumato.adversary.recover.geometry import Lifted, tolerance_of
-from sfumato.experiments.recover_data import Lift
+from sfumato.privacy.known_truth import Lift
 
 Doubles = NDArray[np.float64]
 

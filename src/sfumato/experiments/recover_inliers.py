@@ -13,11 +13,12 @@ from sfumato.adversary.recover.inliers import inliers_attack
 from sfumato.core.progress import Progress, silent
 from sfumato.core.releases import KeypointRelease
 from sfumato.core.types import Camera, Pose
+from sfumato.datasets.scenes import Query, open_scenes
 from sfumato.device.mechanisms import SubsetMechanism, SubspaceLifting
 from sfumato.dictionary import Dictionary
-from sfumato.experiments.localization_data import Query, open_scenes
 from sfumato.experiments.recover import CLOSE, EXACT, RecordFile
-from sfumato.experiments.recover_data import draw_words, lift_picture, seed_of
+from sfumato.experiments.recover_data import seed_of
+from sfumato.privacy.known_truth import draw_words, lift_picture
 from sfumato.server.localize import localize, match_release
 from sfumato.server.mapping.map import Map
 from sfumato.server.mapping.projection import project

@@ -24,7 +24,8 @@ from sfumato.device.ledger import Caps, Ledger
 from sfumato.device.mechanisms import MemoisedSubset, SubsetMechanism, SubspaceLifting
 from sfumato.dictionary import Dictionary
 from sfumato.experiments.recover import EXACT, RecordFile
-from sfumato.experiments.recover_data import alone_at_their_place, draw_words, seed_of
+from sfumato.experiments.recover_data import seed_of
+from sfumato.privacy.known_truth import alone_at_their_place, draw_words
 
 PRIORS = ("uniform", "frequency", "context")
 _BLOCK = 64

@@ -18,12 +18,12 @@ from sfumato.datasets.pascal import Annotated
 from sfumato.detectors.base import Boxes
 from sfumato.device.filters import Decoys
 from sfumato.dictionary import Dictionary
-from sfumato.experiments.report.pictures import embedded_jpeg
-from sfumato.experiments.report.result_page import framed_page, header, made_section, table
 from sfumato.experiments.suppression import NOTHING, Grid, Outcome, Sent, hide_and_keep
 from sfumato.experiments.suppression_attack import Again
 from sfumato.experiments.suppression_table import HEADINGS, cells, notes, summarise
 from sfumato.features import extract, load_image
+from sfumato.pages.frame import framed_page, header, made_section, table
+from sfumato.pages.pictures import embedded_jpeg
 
 _CSS = "figure { margin: 0; } figure img { max-width: 100%; height: auto; border-radius: 12px; }"
 _TRUE, _DECOY, _BOX, _GUESS = "#17646d", "#a8522f", "#a8522f", "#7a4213"

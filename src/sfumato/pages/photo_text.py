@@ -10,7 +10,7 @@ from typing import Any
 
 from sfumato import __version__
 from sfumato.adversary.metrics import Similarity
-from sfumato.experiments.report.photo_result import (
+from sfumato.pages.photo_result import (
     DIRECT,
     LIFTED,
     RAW,

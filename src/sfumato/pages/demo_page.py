@@ -5,12 +5,12 @@ from __future__ import annotations
 from html import escape
 
 from sfumato import __version__
-from sfumato.experiments.paper import MAX_ITERATIONS
-from sfumato.experiments.report.figures import share_chart
-from sfumato.experiments.report.result import OURS, PAPER, RAW, DemoResult, Row
-from sfumato.experiments.report.result_page import framed_page, header, made_section
-from sfumato.experiments.report.sides import examples_section
-from sfumato.experiments.report.text import cells, headings, notes, odds
+from sfumato.pages.demo_figures import share_chart
+from sfumato.pages.demo_result import OURS, PAPER, RAW, DemoResult, Row
+from sfumato.pages.demo_sides import examples_section
+from sfumato.pages.demo_text import cells, headings, notes, odds
+from sfumato.pages.frame import framed_page, header, made_section
+from sfumato.server.ldp_feat_recipe import MAX_ITERATIONS
 
 _NUMBERS_FROM = 2  # the first two columns are words
 _RIGHT = 5

@@ -22,8 +22,7 @@ from sfumato.core.randomness import SeededRandom
 from sfumato.core.releases import SubspaceRelease
 from sfumato.core.types import Features
 from sfumato.device.mechanisms import Plain, SubsetMechanism, SubspaceLifting
-from sfumato.experiments.recover_data import NUM_SUB_DATABASES, draw_words, lift_picture
-from sfumato.experiments.report.photo_result import (
+from sfumato.pages.photo_result import (
     DIRECT,
     LIFTED,
     RAW,
@@ -34,6 +33,7 @@ from sfumato.experiments.report.photo_result import (
     PhotoSettings,
     Words,
 )
+from sfumato.privacy.known_truth import NUM_SUB_DATABASES, draw_words, lift_picture
 
 #: Nearer than this to the true unit vector, a recovered descriptor is the descriptor.
 EXACT = 1e-3

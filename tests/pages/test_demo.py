@@ -15,9 +15,9 @@ from sfumato.core.releases import PlainRelease
 from sfumato.core.types import Localization
 from sfumato.datasets import GallerySettings, Scene, load_gallery
 from sfumato.device.mechanisms import SubsetMechanism
-from sfumato.experiments import demo
-from sfumato.experiments.demo import run_demo
-from sfumato.experiments.report.result import (
+from sfumato.pages import demo
+from sfumato.pages.demo import run_demo
+from sfumato.pages.demo_result import (
     OURS,
     PAPER,
     RAW,

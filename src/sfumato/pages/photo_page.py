@@ -6,16 +6,17 @@ from html import escape
 from itertools import groupby
 
 from sfumato.adversary.invert.sheet import to_pixels
-from sfumato.experiments.report.photo_meaning import made_facts, meaning_section
-from sfumato.experiments.report.photo_result import (
+from sfumato.pages.frame import framed_page, header, made_section, table
+from sfumato.pages.photo_meaning import made_facts, meaning_section
+from sfumato.pages.photo_result import (
     DIRECT,
     LIFTED,
     WORDS,
     PhotoResult,
     PhotoRow,
 )
-from sfumato.experiments.report.photo_style import PHOTO_CSS
-from sfumato.experiments.report.photo_text import (
+from sfumato.pages.photo_style import PHOTO_CSS
+from sfumato.pages.photo_text import (
     HEADINGS,
     attack_name,
     cells,
@@ -25,8 +26,7 @@ from sfumato.experiments.report.photo_text import (
     not_protected,
     sent,
 )
-from sfumato.experiments.report.pictures import embedded_jpeg, keypoint_picture
-from sfumato.experiments.report.result_page import framed_page, header, made_section, table
+from sfumato.pages.pictures import embedded_jpeg, keypoint_picture
 
 
 def photo_page(result: PhotoResult, command: str) -> str:

@@ -9,20 +9,18 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from itertools import combinations
 
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import RandomSource, SecureRandom
 from sfumato.core.releases import KeypointRelease, Release, WordRelease
 from sfumato.core.types import Features, Localization
-from sfumato.datasets import Scene, View
+from sfumato.datasets import Scene, View, map_scene
 from sfumato.device.mechanisms import Plain, SubsetMechanism
 from sfumato.device.mechanisms.base import Mechanism
 from sfumato.device.protect import Pipeline, select, send
 from sfumato.dictionary import Dictionary
-from sfumato.experiments.paper import paper_localize
-from sfumato.experiments.report.result import (
+from sfumato.pages.demo_result import (
     OURS,
     PAPER,
     RAW,
@@ -33,8 +31,8 @@ from sfumato.experiments.report.result import (
     Example,
     Row,
 )
+from sfumato.server.ldp_feat_recipe import paper_localize
 from sfumato.server.localize import localize
-from sfumato.server.mapping.build import build_map
 from sfumato.server.mapping.map import Map
 
 Server = Callable[[KeypointRelease, Map], Localization]
@@ -53,7 +51,7 @@ def run_demo(
         raise InvalidInput("a demonstration needs at least one query, got none.")
     source = SecureRandom() if rng is None else rng
     dictionary = Dictionary.load(settings.dictionary)
-    world = map_scene(scene, settings, progress)
+    world = map_scene(scene, max_turn_deg=settings.max_turn_deg, progress=progress)
     world.word_index(dictionary)
     pipeline = Pipeline(Plain(), extractor=dictionary.extractor)
     features = [select(view.image, pipeline, rng=source) for view in scene.queries]
@@ -83,23 +81,6 @@ def run_demo(
         for number in _worth_showing(scene.queries, settings.num_examples)
     )
     return DemoResult(settings, world, dictionary, tuple(rows), shown, examples)
-
-
-def map_scene(scene: Scene, settings: DemoSettings, progress: Progress = silent) -> Map:
-    """The map-maker's part: points from the mapping views, whose poses are known."""
-    limit = math.cos(math.radians(settings.max_turn_deg))
-    facing = [
-        (a.name, b.name)
-        for a, b in combinations(scene.mapping, 2)
-        if float(a.pose.rotation[2] @ b.pose.rotation[2]) > limit
-    ]
-    return build_map(
-        [(view.name, view.image) for view in scene.mapping],
-        cameras={view.name: view.camera for view in scene.mapping},
-        poses={view.name: view.pose for view in scene.mapping},
-        pairs=facing,
-        progress=progress,
-    )
 
 
 def by_the_paper(release: KeypointRelease, world: Map) -> Localization:

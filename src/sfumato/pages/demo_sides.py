@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from html import escape
 
-from sfumato.experiments.report.figures import FloorPlan
-from sfumato.experiments.report.pictures import (
+from sfumato.pages.demo_figures import FloorPlan
+from sfumato.pages.demo_result import WORKS, DemoResult, Example
+from sfumato.pages.demo_text import distance, outcome
+from sfumato.pages.demo_words import release_figure, star_tile
+from sfumato.pages.pictures import (
     embedded_jpeg,
     keypoint_picture,
     patch_at,
     telling_keypoint,
 )
-from sfumato.experiments.report.result import WORKS, DemoResult, Example
-from sfumato.experiments.report.text import distance, outcome
-from sfumato.experiments.report.words import release_figure, star_tile
 
 DEVICE, SERVER = "Stays on the device", "What the server has"
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.types import Camera, Pose
-from sfumato.experiments.report.result import OURS, PAPER, RAW, DemoResult, Example, Row
-from sfumato.experiments.report.text import outcome
+from sfumato.pages.demo_result import OURS, PAPER, RAW, DemoResult, Example, Row
+from sfumato.pages.demo_text import outcome
 from sfumato.server.mapping.map import Map
 
 _WIDTH, _HEIGHT = 440, 290

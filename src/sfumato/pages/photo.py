@@ -22,18 +22,18 @@ from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
 from sfumato.dictionary import Dictionary
-from sfumato.experiments.photo_rows import Attacker
-from sfumato.experiments.recover_data import NUM_SUB_DATABASES
-from sfumato.experiments.report.photo_result import (
+from sfumato.features import extract
+from sfumato.features.extractors import find_extractor
+from sfumato.features.image import check_image, load_image
+from sfumato.pages.photo_result import (
     SMALLEST,
     NetworkFacts,
     PhotoResult,
     PhotoSettings,
     Words,
 )
-from sfumato.features import extract
-from sfumato.features.extractors import find_extractor
-from sfumato.features.image import check_image, load_image
+from sfumato.pages.photo_rows import Attacker
+from sfumato.privacy.known_truth import NUM_SUB_DATABASES
 
 
 def run_photo(

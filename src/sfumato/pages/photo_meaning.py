@@ -6,8 +6,8 @@ from html import escape
 
 from sfumato import __version__
 from sfumato.device.mechanisms.base import NOT_PROTECTED
-from sfumato.experiments.report.photo_result import WORDS, PhotoResult
-from sfumato.experiments.report.text import odds
+from sfumato.pages.demo_text import odds
+from sfumato.pages.photo_result import WORDS, PhotoResult
 
 _FRAMES = {
     "none": "it is told positions and descriptors, nothing else",

@@ -9,7 +9,7 @@ import math
 from typing import Any
 
 from sfumato import __version__
-from sfumato.experiments.report.result import OURS, PAPER, RAW, Answer, DemoResult, Row
+from sfumato.pages.demo_result import OURS, PAPER, RAW, Answer, DemoResult, Row
 
 #: Beyond this a pose is nowhere near the room, and more digits would say nothing.
 _FAR_CM = 1000.0

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from sfumato import __version__
-from sfumato.experiments.report.style import CSS
+from sfumato.pages.style import CSS
 
 # Loads nothing, runs nothing, sends nothing, whatever may have slipped into the page.
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"

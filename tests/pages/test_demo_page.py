@@ -13,10 +13,9 @@ from sfumato.core.releases import WordRelease
 from sfumato.core.types import Camera, Localization, Pose
 from sfumato.datasets import View
 from sfumato.dictionary import Dictionary
-from sfumato.experiments.report.figures import FloorPlan, share_chart
-from sfumato.experiments.report.page import demo_page
-from sfumato.experiments.report.pictures import patch_at, telling_keypoint
-from sfumato.experiments.report.result import (
+from sfumato.pages.demo_figures import FloorPlan, share_chart
+from sfumato.pages.demo_page import demo_page
+from sfumato.pages.demo_result import (
     OURS,
     PAPER,
     RAW,
@@ -26,8 +25,9 @@ from sfumato.experiments.report.result import (
     Example,
     Row,
 )
-from sfumato.experiments.report.text import as_dict, cells, centimetres, headings, notes
-from sfumato.experiments.report.words import roomy_rows, star_path
+from sfumato.pages.demo_text import as_dict, cells, centimetres, headings, notes
+from sfumato.pages.demo_words import roomy_rows, star_path
+from sfumato.pages.pictures import patch_at, telling_keypoint
 from sfumato.server.mapping.map import Map
 from support import features_of
 

@@ -16,9 +16,10 @@ from onnx_bytes import save_painter
 from sfumato.adversary.invert.architecture import Architecture
 from sfumato.core.errors import InvalidInput, Missing
 from sfumato.dictionary import Dictionary
-from sfumato.experiments.photo import run_photo, shrink
-from sfumato.experiments.report.photo_page import photo_page
-from sfumato.experiments.report.photo_result import (
+from sfumato.features import extract
+from sfumato.pages.photo import run_photo, shrink
+from sfumato.pages.photo_page import photo_page
+from sfumato.pages.photo_result import (
     LIFTED,
     RAW,
     RECOVERIES,
@@ -26,8 +27,7 @@ from sfumato.experiments.report.photo_result import (
     PhotoResult,
     PhotoSettings,
 )
-from sfumato.experiments.report.photo_text import as_dict, cells, short_cells
-from sfumato.features import extract
+from sfumato.pages.photo_text import as_dict, cells, short_cells
 from support import photograph
 
 SMALL = PhotoSettings(dimensions=(2,), epsilons=(14.0, 4.0), max_keypoints=40, max_side=160)

@@ -136,8 +136,11 @@ def recover(folder: Path) -> Words:
 
 
 def sfm(folder: Path) -> Words:
+    # A scene that cannot be reconstructed: where it can, threads decide the last digits. The
+    # record holds predictions of `--dimension 2 --epsilon 12,3` with raw descriptors.
     scene = write_scene(folder / "wall", num_images=3)
-    return ["sfm", "--data", scene, "--dimension", "2", "--epsilon", "12,3", "--max-keypoints", 400]
+    return ["sfm", "--data", scene, "--dimension", "none", "--epsilon", "3", "--max-keypoints",
+            400, "--no-raw"]  # fmt: skip
 
 
 def suppression(folder: Path) -> Words:
@@ -192,18 +195,28 @@ def case(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Cas
     return found
 
 
-def golden(case: Case, name: str, text: str) -> None:
-    """Compare with the record, or write it."""
+def golden(case: Case, name: str, text: str) -> str:
+    """The record of this name, which is written first if it is to be made anew."""
     path = TABLES / case.make.__name__ / name
     if os.environ.get("RECORD"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8")
+    return path.read_text(encoding="utf-8")
+
+
+_MEASURED = re.compile(r"-?\d+\.\d{4,}(?:e-?\d+)?")
 
 
 def rounded(text: str) -> str:
-    """Measured numbers to six digits: the last ones differ between processors."""
-    return re.sub(r"-?\d+\.\d{4,}(e-?\d+)?", lambda found: f"{float(found.group()):.5e}", text)
+    """Measured numbers to six digits."""
+    return _MEASURED.sub(lambda found: f"{float(found.group()):.5e}", text)
+
+
+def assert_alike(text: str, recorded: str) -> None:
+    """The same but for the last digits of what was measured: threads and processors differ."""
+    assert _MEASURED.sub("#", text) == _MEASURED.sub("#", recorded)
+    now, then = ([float(one) for one in _MEASURED.findall(t)] for t in (text, recorded))
+    assert now == pytest.approx(then, rel=1e-3, abs=1e-4)
 
 
 def test_a_small_run_writes_and_prints_what_it_did_before(
@@ -216,8 +229,9 @@ def test_a_small_run_writes_and_prints_what_it_did_before(
     for pattern in case.files:
         for file in sorted(out.glob(pattern)):
             text = file.read_text(encoding="utf-8")
-            golden(case, f"out/{file.relative_to(out)}", rounded(text))
-    golden(case, "run.txt", shown)
+            name = f"out/{file.relative_to(out)}"
+            assert_alike(rounded(text), golden(case, name, rounded(text)))
+    assert shown == golden(case, "run.txt", shown)
 
 
 @pytest.mark.parametrize("kind", ["txt", "json"])
@@ -232,4 +246,4 @@ def test_recorded_outcomes_give_the_recorded_table(
     shown = capsys.readouterr().out.replace(str(tmp_path), "FOLDER")
     if kind == "json":
         shown = json.dumps(json.loads(shown), indent=1, ensure_ascii=False) + "\n"
-    golden(case, f"table.{kind}", shown)
+    assert shown == golden(case, f"table.{kind}", shown)

@@ -13,10 +13,12 @@ from sequences import write_sequence
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.datasets.hpatches import read_sequences
 from sfumato.dictionary import Dictionary
-from sfumato.experiments.matching import Grid, Outcome, Setting, read_outcomes, run_matching
-from sfumato.experiments.matching_table import summarise, table_lines
+from sfumato_papers.affine.matching import JOURNAL, Outcome, Setting, Settings, run_matching
+from sfumato_papers.affine.matching_table import NOTES, summarise, table_of
 
-GRID = Grid(strategies=("random", "sub-hybrid"), dimensions=(2,), num_seeds=2, max_keypoints=200)
+GRID = Settings(
+    strategies=("random", "sub-hybrid"), dimensions=(2,), num_seeds=2, max_keypoints=200
+)
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +32,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_lifted_matches_are_nearly_as_good_as_raw_ones(data: Path, tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
     run_matching(read_sequences(data), Dictionary.load("bsds-16k"), GRID, path)
-    head, outcomes = read_outcomes(path)
+    _, outcomes = JOURNAL.read(path)
     # 2 sequences × 2 pairs × (raw + 2 strategies × 2 distances × 2 seeds)
     assert len(outcomes) == 4 * 9
     rows = {row.setting: row for row in summarise(outcomes) if row.change == "all"}
@@ -41,7 +43,7 @@ def test_lifted_matches_are_nearly_as_good_as_raw_ones(data: Path, tmp_path: Pat
         assert (np.diff(row.accuracy) >= 0).all()
         if setting.strategy == "random":
             assert row.mean == pytest.approx(raw.mean, abs=0.05)
-    shown = "\n".join(table_lines(head, summarise(outcomes)))
+    shown = "\n".join([*table_of(summarise(outcomes)).text(), *NOTES])
     assert "Lifting has no guarantee" in shown
     assert "ε" not in shown
 
@@ -64,7 +66,7 @@ def test_a_stopped_run_goes_on_and_repeats_nothing(data: Path, tmp_path: Path) -
         )
 
     assert content(again) == content(whole)
-    other = Grid(strategies=("random",), dimensions=(2,), max_keypoints=100)
+    other = Settings(strategies=("random",), dimensions=(2,), max_keypoints=100)
     with pytest.raises(Mismatch, match="another number of keypoints"):
         run_matching(sequences, words, other, path)
 
@@ -78,9 +80,9 @@ def test_a_pair_without_any_match_counts_nothing() -> None:
 
 def test_unknown_strategies_and_distances_are_refused() -> None:
     with pytest.raises(InvalidInput, match="strategy must be one of"):
-        Grid(strategies=("sideways",))
+        Settings(strategies=("sideways",))
     with pytest.raises(InvalidInput, match="distance must be one of"):
-        Grid(distances=("far",))
+        Settings(distances=("far",))
 
 
 def test_the_command_prints_a_table_and_draws_a_plot(

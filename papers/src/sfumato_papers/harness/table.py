@@ -1,0 +1,60 @@
+"""Tables as text with aligned columns, or as Markdown; intervals of the shares in them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Table:
+    """A line of headings, then rows of text; left: columns that are not numbers."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    left: Sequence[int] = (0,)
+
+    def text(self) -> list[str]:
+        """Columns two spaces apart, numbers to the right."""
+        lines = [self.heads, *self.rows]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(self.heads))]
+        return [
+            "  ".join(
+                cell.ljust(width) if i in self.left else cell.rjust(width)
+                for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in lines
+        ]
+
+    def markdown(self) -> list[str]:
+        """The same with bars between the columns, and an empty line on both sides."""
+        rule = [":--" if i in self.left else "--:" for i in range(len(self.heads))]
+        lines = [[cell.replace("|", "\\|") for cell in line] for line in [self.heads, *self.rows]]
+        return ["", *(f"| {' | '.join(line)} |" for line in [lines[0], rule, *lines[1:]]), ""]
+
+
+def show(value: Any, form: str = "", scale: float = 1) -> str:
+    """A value in this format, times the scale; – where there is none, ∞ for infinity."""
+    if value is None:
+        return "–"
+    if isinstance(value, float) and math.isinf(value):
+        return "∞"
+    if form.endswith("%"):
+        return f"{100 * value:{form[:-1]}f} %"
+    return format(value * scale if scale != 1 else value, form)
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """A share in percent, without the sign."""
+    return "–" if share is None else f"{100 * share:.{digits}f}"
+
+
+def wilson(count: int, total: int, z: float = 1.96) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share, as if all answers were independent."""
+    share = count / total
+    middle = (share + z * z / (2 * total)) / (1 + z * z / total)
+    half = z * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
+    half /= 1 + z * z / total
+    return max(middle - half, 0.0), min(middle + half, 1.0)

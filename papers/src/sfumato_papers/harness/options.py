@@ -6,7 +6,7 @@
 
         dimensions: tuple[int, ...] = option((2, 4), "m, several.", "--dimension", low=2)
 
-Several values are given with commas between. What a field's metadata demands is checked when
+Several values are given with commas between, none with the word none. What a field's metadata demands is checked when
 settings are made, from the command line or in Python.
 """
 
@@ -125,7 +125,8 @@ def read_settings(settings: type, given: Mapping[str, Any]) -> Any:
             value = parse(value)
         elif get_origin(hints[item.name]) is tuple:
             reader = _READERS[get_args(hints[item.name])[0]]
-            value = () if value is None else reader(_flag(item).removeprefix("--"), value)
+            is_empty = value is None or value == "none"
+            value = () if is_empty else reader(_flag(item).removeprefix("--"), value)
         values[item.name] = value
     return settings(**values)
 

@@ -13,9 +13,14 @@ from commands import sfumato, sfumato_json
 from server.mapping.worlds import write_scene
 from sfumato.core.errors import DamagedFile, InvalidInput
 from sfumato.dictionary import Dictionary
-from sfumato.experiments.sfm import Grid, Setting, rule_words, settings_of
-from sfumato.experiments.sfm_scores import camera_errors, fit_similarity, read_rows
-from sfumato.experiments.sfm_table import table_lines
+from sfumato_papers.harness.command import Report
+from sfumato_papers.ldp_feat.structure_from_motion import Setting, Settings, rule_words, settings_of
+from sfumato_papers.ldp_feat.structure_from_motion_table import (
+    camera_errors,
+    fit_similarity,
+    read_rows,
+    report_lines,
+)
 
 LEVELS = (1024, 2048, 4096, 8192, 16384)
 
@@ -31,11 +36,11 @@ def test_the_rule_keeps_words_below_the_odds() -> None:
 
 
 def test_settings_come_once_and_are_named_for_files() -> None:
-    grid = Grid(dimensions=(2,), epsilons=(10.0,), max_keypoints=500)
+    grid = Settings(dimensions=(2,), epsilons=(10.0,), max_keypoints=500)
     found = settings_of(grid, Dictionary.load("bsds-16k"))
     assert [one.slug for one in found] == ["raw-n500", "lifted-m2-n500", "words-e10-k4096-w1-n500"]
     with pytest.raises(InvalidInput, match="dimension"):
-        Grid(dimensions=(1,))
+        Settings(dimensions=(1,))
 
 
 def test_a_similarity_is_undone_exactly_and_a_mirror_is_not() -> None:
@@ -83,7 +88,7 @@ def test_predictions_are_judged_from_disk_alone(tmp_path: Path) -> None:
     assert row.max_camera_error == pytest.approx(0, abs=1e-9)  # three times larger: a similarity
     assert row.picture_epsilon == 1000.0
     assert (lost.registered, lost.points, lost.max_camera_error) == (0, 0, None)
-    shown = "\n".join(table_lines([row, lost]))
+    shown = Report(report_lines([row, lost])).text()
     for words in ("3/3", "0/3", "nothing overlaps", "3,078 points", "k·ε", "two-view tracks"):
         assert words in shown
     good.write_text("{")

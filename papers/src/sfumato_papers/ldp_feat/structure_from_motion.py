@@ -1,4 +1,4 @@
-"""Structure from motion on private releases: [ldp-feat, Fig. S1] and [affine, Table 2], and ours.
+"""LDP-FEAT, Fig. S1; affine embeddings, Table 2: structure from motion on private releases.
 
 Every picture of a scene becomes a release; the server sees nothing else. Releases are drawn with
 known seeds so that every figure can be made again: reproducible, not for sending. What was
@@ -7,7 +7,6 @@ reconstructed goes to disk, one JSON file for each scene, setting and seed, and 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import time
@@ -19,26 +18,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.checks import check_count, check_epsilon
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
-from sfumato.core.randomness import SeededRandom
 from sfumato.core.releases import KeypointRelease
 from sfumato.core.storage import write_file
 from sfumato.core.types import Camera, Features, Pose
 from sfumato.device.mechanisms import Plain, SubsetMechanism
 from sfumato.device.mechanisms.lifting import SubspaceLifting
 from sfumato.dictionary import Dictionary
-from sfumato.experiments.localization_predictions import pose_numbers
 from sfumato.server.mapping.assemble import SparseModel
 from sfumato.server.mapping.complete import cameras_of, track_lengths
 from sfumato.server.mapping.gather import gather_features
 from sfumato.server.mapping.projection import project
 from sfumato.server.mapping.releases import reconstruct_releases
 from sfumato.server.mapping.scenes import Scene, read_scene
+from sfumato_papers.harness.options import Checked, option
+from sfumato_papers.harness.seeds import seeded
+from sfumato_papers.poses import pose_numbers
 
 FORMAT = 1
-METHODS = ("raw", "lifted", "words")
 STRATEGY = "sub-hybrid"
 #: |K|/ω is kept near e^ε over this: the true word is then sent in five cases of six.
 WORDS_BELOW_ODDS = 5.0
@@ -75,26 +73,40 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Grid:
-    """Which settings are tried: raw, each dimension, each ε; words None for |K| by rule."""
+class Settings(Checked):
+    """Reconstruct scenes from private releases alone: raw, lifted and words.
 
-    dimensions: tuple[int, ...] = (2, 4)
-    epsilons: tuple[float, ...] = (12.0, 10.0, 8.0)
-    words: int | None = None
-    subset_size: int = 1
-    max_keypoints: int | None = None
-    num_seeds: int = 1
-    has_raw: bool = True
+    Each reconstruction is written to OUTPUT/predictions; the same command goes on where it was
+    stopped. Releases are reproducible, not for sending.
 
-    def __post_init__(self) -> None:
-        for dimension in self.dimensions:
-            check_count("dimension", dimension, low=2)
-        for epsilon in self.epsilons:
-            check_epsilon(epsilon)
-        check_count("subset_size", self.subset_size, low=1)
-        check_count("seeds", self.num_seeds, low=1)
-        if self.max_keypoints is not None:
-            check_count("max_keypoints", self.max_keypoints, low=1)
+    Example: sfumato experiment sfm --data strecha/fountain-P11 strecha/Herz-Jesus-P25
+    """
+
+    data: tuple[Path, ...] = option(
+        (),
+        "A scene with cameras.json; repeat for more scenes.",
+        repeat=True,
+        further="Further scenes.",
+        needed="give --data with a folder, or --evaluate with predictions.",
+    )
+    dimensions: tuple[int, ...] = option(
+        (2, 4),
+        "m of lifted releases, several; none for no such row.",
+        "--dimension",
+        low=2,
+    )
+    epsilons: tuple[float, ...] = option(
+        (12.0, 10.0, 8.0),
+        "ε per descriptor, several; none for no such row.",
+        "--epsilon",
+        epsilon=True,
+    )
+    words: int | None = option(None, "|K|: a level of the dictionary; near ω·e^ε/5 by default.")
+    subset_size: int = option(1, "ω, words per descriptor.", low=1)
+    dictionary: str = option("bsds-16k", "A dictionary's folder or name.")
+    max_keypoints: int | None = option(None, "Send only the N strongest of each picture.", low=1)
+    num_seeds: int = option(1, "Draws of each setting.", "--seeds", low=1)
+    has_raw: bool = option(True, "Also reconstruct from raw descriptors.", "--raw/--no-raw")
 
 
 def rule_words(levels: Sequence[int], epsilon: float, subset_size: int) -> int:
@@ -103,20 +115,20 @@ def rule_words(levels: Sequence[int], epsilon: float, subset_size: int) -> int:
     return min(sorted(levels), key=lambda level: abs(math.log(level) - wanted))
 
 
-def settings_of(grid: Grid, dictionary: Dictionary) -> list[Setting]:
+def settings_of(settings: Settings, dictionary: Dictionary) -> list[Setting]:
     """Every setting once, without noise first."""
-    found = [Setting("raw", max_keypoints=grid.max_keypoints)] if grid.has_raw else []
-    for dimension in grid.dimensions:
-        found.append(Setting("lifted", dimension=dimension, max_keypoints=grid.max_keypoints))
+    found = [Setting("raw", max_keypoints=settings.max_keypoints)] if settings.has_raw else []
+    for dimension in settings.dimensions:
+        found.append(Setting("lifted", dimension=dimension, max_keypoints=settings.max_keypoints))
     levels = sorted({*dictionary.levels, dictionary.num_words})
-    for epsilon in grid.epsilons:
+    for epsilon in settings.epsilons:
         found.append(
             Setting(
                 "words",
                 epsilon=epsilon,
-                num_words=grid.words or rule_words(levels, epsilon, grid.subset_size),
-                subset_size=grid.subset_size,
-                max_keypoints=grid.max_keypoints,
+                num_words=settings.words or rule_words(levels, epsilon, settings.subset_size),
+                subset_size=settings.subset_size,
+                max_keypoints=settings.max_keypoints,
             )
         )
     return list(dict.fromkeys(found))
@@ -124,9 +136,9 @@ def settings_of(grid: Grid, dictionary: Dictionary) -> list[Setting]:
 
 def run_sfm(
     folders: Sequence[str | Path],
-    grid: Grid,
+    settings: Settings,
     dictionary: Dictionary,
-    output: str | Path,
+    predictions: Path,
     *,
     progress: Progress = silent,
 ) -> list[Path]:
@@ -142,14 +154,14 @@ def run_sfm(
     files = []
     for scene in scenes:
         features: Mapping[str, Features] | None = None
-        for setting in settings_of(grid, dictionary):
-            for seed in range(grid.num_seeds if setting.method != "raw" else 1):
-                path = Path(output) / "predictions" / f"{scene.name}-{setting.slug}-{seed}.json"
+        for setting in settings_of(settings, dictionary):
+            for seed in range(settings.num_seeds if setting.method != "raw" else 1):
+                path = predictions / f"{scene.name}-{setting.slug}-{seed}.json"
                 files.append(path)
                 if path.exists():
                     continue
                 if features is None:
-                    work = Path(output) / "features" / scene.name
+                    work = predictions.parent / "features" / scene.name
                     features = gather_features(scene.images, work=work, progress=progress).features
                 found = predict(scene, features, setting, dictionary, seed, progress=progress)
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -225,8 +237,7 @@ def make_releases(
         mechanism = SubsetMechanism(setting.epsilon or np.inf, setting.subset_size or 1, level)
     found: dict[str, KeypointRelease] = {}
     for name, item in sorted(features.items()):
-        text = f"{drawn}|{name}|{setting.slug}"
-        rng = SeededRandom(int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big"))
+        rng = seeded(drawn, name, setting.slug)
         kept = item
         if setting.max_keypoints is not None and len(item) > setting.max_keypoints:
             kept = item.take(np.arange(setting.max_keypoints))  # the strongest come first

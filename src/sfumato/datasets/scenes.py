@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
 from sfumato.core.types import Camera, Features, Pose
-from sfumato.dictionary import Dictionary
-from sfumato.dictionary.build import build_dictionary
 from sfumato.features.folder import list_images
 from sfumato.features.h5 import read_features
 from sfumato.server.mapping import Map, build_map_from_scenes, moved, read_scene
@@ -24,8 +22,6 @@ from sfumato.server.upright import Gravity
 
 #: Every fourth photograph of a scene is a query: the first, the fifth, …
 QUERY_STEP = 4
-MAP_WORDS = 16_384
-_ITERATIONS = 10  # of k-means; more change the words little
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,25 +136,6 @@ def open_scenes(
                 )
             )
     return Problem(" + ".join(scenes), world, tuple(found), tuple(scenes))
-
-
-def map_dictionary(world: Map, work: str | Path, *, progress: Progress = silent) -> Dictionary:
-    """Words from the descriptors of the map's own images, nested; made once and kept."""
-    stored = Path(work) / "dictionary-map"
-    if stored.exists():
-        return Dictionary.load(stored)
-    counts = np.diff(world.feature_start)
-    return build_dictionary(
-        np.asarray(world.descriptors),
-        num_words=min(MAP_WORDS, max(2, len(world.descriptors) // 8)),
-        output=stored,
-        extractor=world.extractor,
-        image_ids=np.repeat(np.arange(world.num_images), counts),
-        iterations=_ITERATIONS,
-        built_from_map=True,
-        provenance="descriptors of the map's own images",
-        progress=progress,
-    )
 
 
 def _scenes_of(world: Map) -> set[str]:

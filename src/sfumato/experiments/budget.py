@@ -36,8 +36,8 @@ from sfumato.experiments.budget_outcomes import (
 )
 from sfumato.experiments.fewer import keep_order
 from sfumato.experiments.fewer_data import survivals_of
-from sfumato.experiments.localization_scores import judge
 from sfumato.server.localize import localize
+from sfumato_papers.poses import judge
 
 MIN_KEYPOINTS = 4  # of a pose
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from sfumato.core.errors import DamagedFile, InvalidInput
 from sfumato.datasets.scenes import Problem
-from sfumato.experiments.localization_predictions import describe_problem
-from sfumato.experiments.localization_scores import wilson
 from sfumato.experiments.records import append_record, begin_records, read_records
+from sfumato_papers.harness.table import wilson
+from sfumato_papers.ldp_feat.localization_predictions import describe_problem
 
 #: Draws with this seed choose the split; all others judge it.
 TUNING_SEED = 0

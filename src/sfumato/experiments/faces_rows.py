@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.experiments.faces_history import EXACT
-from sfumato.experiments.localization_scores import wilson
+from sfumato_papers.harness.table import wilson
 
 _SENT = (None, "raw", "lifted", "words")
 _LIFTS = ("", "random", "adversarial", "hybrid", "hybrid+", "even")

@@ -11,7 +11,7 @@ import numpy as np
 from sfumato.adversary.metrics import Interval, mean_interval
 from sfumato.experiments.fewer import Outcome, Setting
 from sfumato.experiments.fewer_privacy import Rebuilt
-from sfumato.experiments.localization_scores import wilson
+from sfumato_papers.harness.table import wilson
 
 #: [reverse, §5.2]: a pair is matched from this many inliers on.
 MIN_INLIERS = 20

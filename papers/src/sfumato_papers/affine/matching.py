@@ -7,7 +7,7 @@ is right within t pixels of the homography. A pair of pictures without any match
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,7 +92,7 @@ class Outcome:
     seconds: float
 
     @property
-    def key(self) -> Hashable:
+    def key(self) -> tuple[Setting, int, str, int]:
         return self.setting, self.seed, self.sequence, self.picture
 
     @property

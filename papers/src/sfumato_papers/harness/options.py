@@ -6,8 +6,8 @@
 
         dimensions: tuple[int, ...] = option((2, 4), "m, several.", "--dimension", low=2)
 
-Several values are given with commas between, none with the word none. What a field's metadata demands is checked when
-settings are made, from the command line or in Python.
+Several values are given with commas between, none at all as `none`. What a field's metadata
+demands is checked when settings are made, from the command line or in Python.
 """
 
 from __future__ import annotations

@@ -184,6 +184,12 @@ def read_records(path: Path) -> Iterator[dict[str, Any]]:
         yield content
 
 
+def records_of(path: Path, kind: str) -> list[dict[str, Any]]:
+    """The lines of one kind, which is left out of them."""
+    found = [one for one in read_records(path) if one.get("kind") == kind]
+    return [{name: value for name, value in one.items() if name != "kind"} for one in found]
+
+
 def drop_torn_line(path: Path) -> None:
     """A process that was killed while it wrote leaves half a line at the end."""
     data = path.read_bytes()

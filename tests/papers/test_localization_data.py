@@ -13,10 +13,12 @@ import pytest
 from server.mapping.worlds import SMALL, render_views, write_scene
 from sfumato.cli.app import main
 from sfumato.core.errors import InvalidInput
-from sfumato.datasets.scenes import map_dictionary, open_scenes
-from sfumato.experiments.aachen import find_model, open_aachen, read_query_lists
-from sfumato.experiments.localization_predictions import pose_numbers, read_predictions
+from sfumato.datasets.aachen import find_model, open_aachen, read_query_lists
+from sfumato.datasets.scenes import open_scenes
 from sfumato.server.mapping import Map
+from sfumato_papers.ldp_feat.localization_predictions import read_predictions
+from sfumato_papers.ldp_feat.localization_table import map_dictionary
+from sfumato_papers.poses import pose_numbers
 
 POSES = render_views(7)[1]
 

@@ -15,19 +15,27 @@ from sfumato.core.releases import WordRelease
 from sfumato.core.types import Localization, Pose
 from sfumato.datasets.scenes import Problem, Query
 from sfumato.device.mechanisms import SubsetMechanism
-from sfumato.experiments.localization import Grid, rule_words, run_localization, settings_of
-from sfumato.experiments.localization_predictions import (
+from sfumato.server.ldp_feat_recipe import most_voted, paper_localize
+from sfumato.server.mapping import Map
+from sfumato_papers.harness.command import Report
+from sfumato_papers.harness.table import wilson
+from sfumato_papers.ldp_feat.localization import (
+    Settings,
+    rule_words,
+    run_localization,
+    settings_of,
+)
+from sfumato_papers.ldp_feat.localization_predictions import (
     Prediction,
-    PredictionFile,
     Predictions,
     Setting,
     describe_problem,
+    open_predictions,
     read_predictions,
 )
-from sfumato.experiments.localization_scores import choose_rows, evaluate, judge, wilson
-from sfumato.experiments.localization_table import table_lines
-from sfumato.server.ldp_feat_recipe import most_voted, paper_localize
-from sfumato.server.mapping import Map
+from sfumato_papers.ldp_feat.localization_scores import choose_rows, evaluate
+from sfumato_papers.ldp_feat.localization_table import report_lines
+from sfumato_papers.poses import judge, pose_numbers
 from synthetic import CAMERA, DICTIONARY, MAPPING_POSES, make_map, make_room, pose_at
 
 ROOM = make_room(1500)
@@ -41,7 +49,7 @@ QUERIES = tuple(
     for i, pose in enumerate(TRUTHS)
 )
 PROBLEM = Problem("a room", WORLD, QUERIES, ("room",))
-SMALL = Grid(epsilons=(8.0,), words=(512,), num_seeds=2, iterations=500)
+SMALL = Settings(epsilons=(8.0,), words=(512,), num_seeds=2, iterations=500)
 
 
 def words_of(epsilon: float, *, subset_size: int = 1) -> WordRelease:
@@ -49,15 +57,14 @@ def words_of(epsilon: float, *, subset_size: int = 1) -> WordRelease:
     return mechanism.release(QUERIES[0].features, rng=SeededRandom(3), camera=CAMERA)
 
 
-def predict(path: Path, grid: Grid = SMALL) -> PredictionFile:
-    file = PredictionFile(path, PROBLEM)
-    run_localization(PROBLEM, {"tiny": NESTED}, grid, file)
-    return file
+def predict(path: Path, settings: Settings = SMALL) -> Path:
+    run_localization(PROBLEM, {"tiny": NESTED}, settings, path)
+    return path
 
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return predict(tmp_path_factory.mktemp("run") / "predictions.jsonl").path
+    return predict(tmp_path_factory.mktemp("run") / "predictions.jsonl")
 
 
 @pytest.mark.parametrize("matching", ["vocabulary", "nearest"])
@@ -121,8 +128,8 @@ def test_the_rule_takes_fewer_words_for_a_smaller_epsilon() -> None:
 
 
 def test_both_recipes_are_asked_the_same_and_raw_and_quantised_come_along() -> None:
-    grid = replace(SMALL, words=("auto", 64), subset_sizes=(1, 2), matching=("nearest",))
-    settings = settings_of(grid, {"tiny": NESTED}, num_scenes=2)
+    chosen = replace(SMALL, words=("auto", 64), subset_sizes=(1, 2), matching=("nearest",))
+    settings = settings_of(chosen, {"tiny": NESTED}, num_scenes=2)
     assert len(set(settings)) == len(settings)
     assert sum(setting.recipe == "raw" and not setting.is_control for setting in settings) == 1
     ours, paper = (
@@ -138,7 +145,7 @@ def test_both_recipes_are_asked_the_same_and_raw_and_quantised_come_along() -> N
     assert (64, 2, np.inf) not in ours
     assert {setting.matching for setting in settings if setting.recipe == "paper"} == {"nearest"}
     assert not any(setting.is_control for setting in settings if setting.recipe == "paper")
-    assert not any(s.is_control for s in settings_of(grid, {"tiny": NESTED}, num_scenes=1))
+    assert not any(s.is_control for s in settings_of(chosen, {"tiny": NESTED}, num_scenes=1))
 
 
 @pytest.mark.parametrize(
@@ -205,9 +212,9 @@ def test_predictions_of_two_problems_are_not_mixed(done: Path, tmp_path: Path) -
     copy = tmp_path / "copy.jsonl"
     copy.write_bytes(done.read_bytes())
     with pytest.raises(Mismatch, match="another map"):
-        PredictionFile(copy, replace(PROBLEM, queries=QUERIES[:1]))
+        open_predictions(copy, replace(PROBLEM, queries=QUERIES[:1]), {})
     with pytest.raises(Mismatch, match="another dictionary"):
-        PredictionFile(copy, PROBLEM).add_dictionary("tiny", NESTED.at(64))
+        open_predictions(copy, PROBLEM, {"tiny": NESTED.at(64)})
 
 
 def test_damaged_predictions_are_told_by_line(done: Path, tmp_path: Path) -> None:
@@ -237,8 +244,8 @@ def test_the_tables_figures_are_those_of_the_predictions(done: Path) -> None:
         good = 0
         for entry in own:
             truth = found.truth[entry.query]
-            if entry.pose is not None and truth is not None:
-                distance, degrees = entry.pose.error_to(truth)
+            if entry.answer is not None and truth is not None:
+                distance, degrees = entry.answer.error_to(truth)
                 good += distance <= 0.25 and degrees <= 2
         assert row.within is not None
         assert row.within[0] == good
@@ -246,7 +253,7 @@ def test_the_tables_figures_are_those_of_the_predictions(done: Path) -> None:
             assert row.picture_epsilon == 8 * row.mean_keypoints
     ours = next(row for row in rows if row.setting.recipe == "sfumato" and row.num_seeds == 2)
     assert ours.within == (4, 4, 4)
-    text = "\n".join(table_lines(rows, found))
+    text = Report(report_lines(rows, found)).text()
     assert "100 [51–100]" in text
     assert "not for sending" in text
 
@@ -271,10 +278,11 @@ def test_in_the_control_every_pose_is_wrong() -> None:
     assert without.num_observations == 0
     assert two.without_scene("other").num_observations == WORLD.num_observations
     setting = Setting("sfumato", is_control=True)
-    answer = Prediction(setting, 0, "room/q0.png", 9, TRUTHS[0], 20, 30, -9.0, 0.1, None)
+    pose = tuple(pose_numbers(TRUTHS[0]))
+    answer = Prediction(setting, 0, "room/q0.png", 9, pose, 20, 30, -9.0, 0.1, None)
     found = read_like([answer])
     assert evaluate(found)[0].num_wrong == 1
-    assert "1 poses returned" in "\n".join(table_lines(evaluate(found), found))
+    assert "1 poses returned" in Report(report_lines(evaluate(found), found)).text()
 
 
 def test_the_control_does_not_find_the_index_of_the_whole_map(tmp_path: Path) -> None:
@@ -308,27 +316,23 @@ def test_a_list_of_pairs_replaces_retrieval(tmp_path: Path) -> None:
     lists = PROBLEM.shortlists(pairs)
     assert lists["room/q0.png"].tolist() == [2, 0]
     assert lists["room/q1.png"].tolist() == []
-    file = PredictionFile(tmp_path / "p.jsonl", PROBLEM)
-    grid = replace(SMALL, shortlist="pairs", num_seeds=1, epsilons=(8.0,))
-    run_localization(PROBLEM, {"tiny": NESTED}, grid, file, shortlists=lists)
-    for entry in read_predictions(file.path).predictions:
+    path = predict(tmp_path / "p.jsonl", replace(SMALL, pairs=pairs, num_seeds=1, epsilons=(8.0,)))
+    for entry in read_predictions(path).predictions:
         assert (entry.pose is None) == (entry.query == "room/q1.png")
     pairs.write_text("room/q0.png elsewhere.png\n")
     with pytest.raises(InvalidInput, match="not in the map"):
         PROBLEM.shortlists(pairs)
-    with pytest.raises(InvalidInput, match="list of pairs"):
-        run_localization(PROBLEM, {"tiny": NESTED}, grid, file)
 
 
 def test_lifted_queries_are_a_row_without_epsilon(tmp_path: Path) -> None:
-    grid = replace(SMALL, recipes=("sfumato",), num_seeds=1, dimensions=(2,), epsilons=())
-    found = read_predictions(predict(tmp_path / "p.jsonl", grid).path)
+    settings = replace(SMALL, recipes=("sfumato",), num_seeds=1, dimensions=(2,), epsilons=())
+    found = read_predictions(predict(tmp_path / "p.jsonl", settings))
     rows = {row.setting.recipe: row for row in choose_rows(evaluate(found), found)}
     lifted = rows["lifted"]
     assert (lifted.setting.strategy, lifted.setting.dimension) == ("sub-hybrid", 2)
     assert lifted.picture_epsilon is None
     assert lifted.within is not None
     assert lifted.within[0] == 2
-    shown = "\n".join(table_lines([*rows.values()], found))
+    shown = Report(report_lines([*rows.values()], found)).text()
     assert "lifted sub-hybrid, m = 2" in shown
     assert "no guarantee exists" in shown

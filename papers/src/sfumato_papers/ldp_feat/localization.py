@@ -1,5 +1,4 @@
-"""Localization by recipe, dictionary, |K|, ω and ε: [ldp-feat, Tables 2, 3 and S1], and ours;
-and of lifted queries [affine, Table 3].
+"""LDP-FEAT, Tables 2, 3 and S1; affine embeddings, Table 3: localization by words and by lifts.
 
 Device and server meet here. Releases are drawn with known seeds so that every figure can be made
 again: reproducible releases, not for sending. Both recipes get the same releases, so that servers
@@ -8,78 +7,108 @@ are compared, not draws.
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.checks import check_count, check_epsilon
+from sfumato.cli.values import names, whole_number
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
-from sfumato.core.randomness import SeededRandom
 from sfumato.core.releases import KeypointRelease, WordRelease
 from sfumato.core.types import Localization
 from sfumato.datasets.scenes import Problem, Query
 from sfumato.device.filters import KeepStrongest
 from sfumato.device.mechanisms import Plain, SubsetMechanism, SubspaceLifting
 from sfumato.dictionary import Dictionary
-from sfumato.experiments.localization_predictions import Prediction, PredictionFile, Setting
 from sfumato.server.ldp_feat_recipe import MATCHING, MAX_ITERATIONS, paper_localize
 from sfumato.server.localize import localize
 from sfumato.server.mapping.map import Map
+from sfumato_papers.harness.options import Checked, option
+from sfumato_papers.harness.seeds import seeded
+from sfumato_papers.ldp_feat.localization_predictions import Prediction, Setting, open_predictions
 
 RECIPES = ("paper", "sfumato")
 #: The rule for |K|: the largest level at which the true word is sent at least this often.
 MIN_KEEP = 0.08
 
 
-@dataclass(frozen=True)
-class Grid:
-    """Which settings are tried.
+def _words(text: str) -> tuple[int | str, ...]:
+    return tuple(one if one == "auto" else whole_number("words", one) for one in names(text))
 
-    epsilons     per descriptor; the raw and the quantised (ε = ∞) rows come by themselves
-    words        levels |K| to try; "auto" adds the one that `rule_words` names, for our recipe
-    matching     of the paper's recipe
-    shortlist    "all", "top N" (the paper's recipe only) or "pairs"
-    dimensions   m of lifted queries, each with `strategy`, the whole dictionary as database
+
+@dataclass(frozen=True)
+class Settings(Checked):
+    """Localize held-out photographs by words alone: our recipe beside the paper's.
+
+    Predictions are written to OUTPUT as they are made; the same command goes on where it was
+    stopped. For Aachen the benchmark's submission files are written too. Releases are
+    reproducible, not for sending.
+
+    Example: sfumato experiment localization --data strecha/Herz-Jesus-P25 strecha/fountain-P11
     """
 
-    recipes: tuple[str, ...] = RECIPES
-    epsilons: tuple[float, ...] = (12.0, 10.0, 8.0, 7.0, 6.0)
-    words: tuple[int | str, ...] = ("auto",)
-    subset_sizes: tuple[int, ...] = (1,)
-    num_seeds: int = 3
-    max_keypoints: int | None = None
-    matching: tuple[str, ...] = ("vocabulary",)
-    shortlist: str = "all"
-    iterations: int = MAX_ITERATIONS
-    has_gravity: bool = False
-    has_control: bool = True
-    dimensions: tuple[int, ...] = ()
-    strategy: str = "sub-hybrid"
+    data: tuple[Path, ...] = option(
+        (),
+        "A scene with cameras.json, or Aachen's folder; repeat for more scenes.",
+        repeat=True,
+        further="Further scenes.",
+        needed="give --data with a folder, or --evaluate with a predictions file.",
+    )
+    recipes: tuple[str, ...] = option(
+        RECIPES, "paper, sfumato, or both.", "--recipe", choices=RECIPES
+    )
+    dictionaries: tuple[str, ...] = option(
+        ("bsds-16k",),
+        "Names or folders of dictionaries; map: of the map's own images.",
+        "--dictionary",
+    )
+    epsilons: tuple[float, ...] = option(
+        (12.0, 10.0, 8.0, 7.0, 6.0), "ε per descriptor, several.", "--epsilon", epsilon=True
+    )
+    words: tuple[int | str, ...] = option(
+        ("auto",),
+        "|K|: levels of the dictionary; auto: by a rule that knows ε.",
+        low=2,
+        parse=_words,
+    )
+    subset_sizes: tuple[int, ...] = option((1,), "ω, words per descriptor.", "--subset-size", low=1)
+    dimensions: tuple[int, ...] = option(
+        (), "Also lifted queries, of these dimensions; no ε belongs to them.", "--lift"
+    )
+    strategy: str = option("sub-hybrid", "How queries are lifted.")
+    num_seeds: int = option(3, "Releases drawn of each query.", "--seeds", low=1)
+    max_keypoints: int | None = option(None, "Send only the N strongest of each query.", low=4)
+    pairs: Path | None = option(None, "hloc's pairs.txt: query, image of the map.")
+    top: int | None = option(
+        None, "Match only the N most voted images in the paper's recipe.", low=1
+    )
+    matching: tuple[str, ...] = option(
+        ("vocabulary",), "vocabulary, nearest or both, in the paper's recipe.", choices=MATCHING
+    )
+    iterations: int = option(
+        MAX_ITERATIONS, "RANSAC's limit in the paper's recipe (the paper: 10,000,000).", low=1
+    )
+    has_gravity: bool = option(False, "Give our recipe the direction an IMU would.", "--gravity")
+    has_control: bool = option(
+        True, "Also ask for places that are not in the map.", "--control/--no-control"
+    )
+    every: bool = option(False, "Print every setting tried.", "--all")
 
     def __post_init__(self) -> None:
-        for name, given, known in (
-            ("recipe", self.recipes, RECIPES),
-            ("matching", self.matching, MATCHING),
-        ):
-            for value in given:
-                if value not in known:
-                    raise InvalidInput(f"{name} must be one of {', '.join(known)}, got {value!r}.")
-        for epsilon in self.epsilons:
-            check_epsilon(epsilon)
-        for words in self.words:
-            if words != "auto":
-                check_count("words", words, low=2)
-        for size in self.subset_sizes:
-            check_count("subset_size", size, low=1)
-        check_count("seeds", self.num_seeds, low=1)
-        check_count("iterations", self.iterations, low=1)
-        if self.max_keypoints is not None:
-            check_count("max_keypoints", self.max_keypoints, low=4)
+        super().__post_init__()
+        if self.pairs is not None and self.top is not None:
+            raise InvalidInput("--pairs and --top both choose the images to match; give one.")
+
+    @property
+    def shortlist(self) -> str:
+        """Which images are matched: "all", "top N" (the paper's recipe only) or "pairs"."""
+        if self.pairs is not None:
+            return "pairs"
+        return "all" if self.top is None else f"top {self.top}"
 
 
 def rule_words(levels: tuple[int, ...], epsilon: float, subset_size: int) -> int:
@@ -95,11 +124,13 @@ def rule_words(levels: tuple[int, ...], epsilon: float, subset_size: int) -> int
 
 
 def settings_of(
-    grid: Grid, dictionaries: Mapping[str, Dictionary], *, num_scenes: int
+    settings: Settings, dictionaries: Mapping[str, Dictionary], *, num_scenes: int
 ) -> list[Setting]:
     """Every setting once: raw, then by dictionary, ε, |K| and ω, the quickest recipe first."""
-    base = Setting("raw", max_keypoints=grid.max_keypoints, has_gravity=grid.has_gravity)
-    base = replace(base, shortlist="all" if grid.shortlist.startswith("top") else grid.shortlist)
+    base = Setting("raw", max_keypoints=settings.max_keypoints, has_gravity=settings.has_gravity)
+    base = replace(
+        base, shortlist="all" if settings.shortlist.startswith("top") else settings.shortlist
+    )
     found = [base]
     for name, dictionary in dictionaries.items():
         found += [
@@ -108,39 +139,39 @@ def settings_of(
                 recipe="lifted",
                 dictionary=name,
                 num_words=dictionary.num_words,
-                strategy=grid.strategy,
+                strategy=settings.strategy,
                 dimension=dimension,
             )
-            for dimension in grid.dimensions
+            for dimension in settings.dimensions
         ]
-        for epsilon in (np.inf, *grid.epsilons):
-            for size in grid.subset_sizes if np.isfinite(epsilon) else (1,):
+        for epsilon in (np.inf, *settings.epsilons):
+            for size in settings.subset_sizes if np.isfinite(epsilon) else (1,):
                 found += _with_words(
-                    grid, replace(base, dictionary=name), dictionary, epsilon, size
+                    settings, replace(base, dictionary=name), dictionary, epsilon, size
                 )
-    if grid.has_control and num_scenes > 1:
+    if settings.has_control and num_scenes > 1:
         ours = [setting for setting in found if setting.recipe != "paper"]  # it makes no claim
         found += [replace(setting, is_control=True) for setting in ours]
     return list(dict.fromkeys(found))
 
 
 def _with_words(
-    grid: Grid, base: Setting, dictionary: Dictionary, epsilon: float, size: int
+    settings: Settings, base: Setting, dictionary: Dictionary, epsilon: float, size: int
 ) -> Iterator[Setting]:
     levels = (*dictionary.levels, dictionary.num_words)
-    for words in grid.words:
+    for words in settings.words:
         count = rule_words(levels, epsilon, size) if words == "auto" else int(words)
         given = replace(base, num_words=count, subset_size=size, epsilon=epsilon)
-        if "sfumato" in grid.recipes:
+        if "sfumato" in settings.recipes:
             yield replace(given, recipe="sfumato")
-        if "paper" in grid.recipes:
-            for matching in grid.matching:
+        if "paper" in settings.recipes:
+            for matching in settings.matching:
                 yield replace(
                     given,
                     recipe="paper",
                     matching=matching,
-                    shortlist=grid.shortlist,
-                    iterations=grid.iterations,
+                    shortlist=settings.shortlist,
+                    iterations=settings.iterations,
                     has_gravity=False,
                 )
 
@@ -148,25 +179,22 @@ def _with_words(
 def run_localization(
     problem: Problem,
     dictionaries: Mapping[str, Dictionary],
-    grid: Grid,
-    file: PredictionFile,
+    settings: Settings,
+    path: Path,
     *,
-    shortlists: Mapping[str, NDArray[np.int64]] | None = None,
     progress: Progress = silent,
 ) -> None:
-    """Predict everything the grid asks for that the file does not hold yet."""
-    if (grid.shortlist == "pairs") != (shortlists is not None):
-        raise InvalidInput("a shortlist of pairs needs the list of pairs, and no other does.")
-    if grid.has_gravity and any(query.truth is None for query in problem.queries):
+    """Predict everything the settings ask for that the file does not hold yet."""
+    shortlists = None if settings.pairs is None else problem.shortlists(settings.pairs)
+    if settings.has_gravity and any(query.truth is None for query in problem.queries):
         raise InvalidInput("gravity is made from true poses, and these queries have none.")
-    for name, dictionary in dictionaries.items():
-        file.add_dictionary(name, dictionary)
+    kept = open_predictions(path, problem, dictionaries)
     work = [
         (setting, seed, query)
-        for setting in settings_of(grid, dictionaries, num_scenes=len(problem.scenes))
-        for seed in range(grid.num_seeds if setting.is_random and not setting.is_control else 1)
+        for setting in settings_of(settings, dictionaries, num_scenes=len(problem.scenes))
+        for seed in range(settings.num_seeds if setting.is_random and not setting.is_control else 1)
         for query in problem.queries
-        if (setting, seed, query.name) not in file.done
+        if (setting, seed, query.name) not in kept
     ]
     cache = _Cache(problem, dictionaries)
     for done, (setting, seed, query) in enumerate(work):
@@ -179,7 +207,7 @@ def run_localization(
         start = time.perf_counter()
         found = answer(release, world, setting, words, problem, query, listed)
         seconds = time.perf_counter() - start
-        file.add(Prediction.of(setting, seed, query.name, len(release), found, seconds))
+        kept.add(Prediction.of(setting, seed, query.name, len(release), found, seconds))
     progress("localizing", len(work), len(work))
 
 
@@ -187,9 +215,8 @@ def make_release(
     query: Query, setting: Setting, dictionary: Dictionary | None, seed: int
 ) -> KeypointRelease:
     """What the device would send; the same for every recipe, and for the control."""
-    drawn = f"{seed}|{query.name}|{setting.num_words}|{setting.subset_size}|{setting.epsilon}"
-    drawn += "" if setting.strategy is None else f"|{setting.strategy}|{setting.dimension}"
-    rng = SeededRandom(int.from_bytes(hashlib.sha256(drawn.encode()).digest()[:8], "big"))
+    lift = () if setting.strategy is None else (setting.strategy, setting.dimension)
+    rng = seeded(seed, query.name, setting.num_words, setting.subset_size, setting.epsilon, *lift)
     features = query.features
     if setting.max_keypoints is not None:
         features = KeepStrongest(setting.max_keypoints)(features, rng=rng)

@@ -1,4 +1,4 @@
-"""Aachen Day-Night, v1.0 and v1.1: its folder in, the long-term benchmark's submission out.
+"""Aachen Day-Night, v1.0 and v1.1: the map and the queries in its folder.
 
     images_upright/                                  pictures of the map and queries
     queries/*_time_queries_with_intrinsics.txt       name MODEL width height parameters
@@ -12,19 +12,16 @@ queries are secret: the benchmark's server compares them.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from itertools import combinations
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import numpy as np
 
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.progress import Progress, silent
-from sfumato.core.storage import write_file
 from sfumato.core.types import Camera, Features
 from sfumato.datasets.scenes import Problem, Query
-from sfumato.experiments.localization_predictions import Predictions, Setting, pose_numbers
 from sfumato.features.folder import extract_folder
 from sfumato.features.h5 import read_features
 from sfumato.server.mapping import Map, build_map_from_features, import_map
@@ -138,43 +135,3 @@ def covisible_pairs(model: ColmapModel, count: int) -> list[tuple[str, str]]:
         (min(a, b), max(a, b)) for a, most in enumerate(shared) for b, _ in most.most_common(count)
     }
     return [(model.images[a].name, model.images[b].name) for a, b in sorted(pairs)]
-
-
-def submission_text(found: Predictions, setting: Setting, seed: int = 0) -> str:
-    """One line per pose: name qw qx qy qz tx ty tz, cam_from_world, names without folders.
-
-    A query without a pose has no line; the benchmark counts it as a failure.
-    """
-    lines = []
-    for prediction in found.predictions:
-        if (prediction.setting, prediction.seed) == (setting, seed) and prediction.pose is not None:
-            numbers = " ".join(f"{value:.9g}" for value in pose_numbers(prediction.pose))
-            lines.append(f"{PurePosixPath(prediction.query).name} {numbers}\n")
-    return "".join(lines)
-
-
-def write_submissions(found: Predictions, folder: Path) -> list[Path]:
-    """One file for every setting and seed, named after them."""
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    runs = dict.fromkeys((entry.setting, entry.seed) for entry in found.predictions)
-    for setting, seed in runs:
-        path = folder / f"Aachen_eval_{setting_name(setting)}_seed{seed}.txt"
-        write_file(path, submission_text(found, setting, seed).encode())
-        written.append(path)
-    return written
-
-
-def setting_name(setting: Setting) -> str:
-    """A setting as part of a file name; different settings have different names."""
-    epsilon = setting.epsilon
-    parts = [setting.recipe, setting.dictionary]
-    parts += [f"K{setting.num_words}" if setting.num_words else None]
-    parts += [f"w{setting.subset_size}" if setting.subset_size else None]
-    if epsilon is not None:
-        parts.append("eps-inf" if math.isinf(epsilon) else f"eps{epsilon:g}")
-    parts += [setting.matching if setting.matching != "vocabulary" else None]
-    parts += [setting.shortlist.replace(" ", "") if setting.shortlist != "all" else None]
-    parts += [f"it{setting.iterations}" if setting.iterations else None]
-    parts += [f"N{setting.max_keypoints}" if setting.max_keypoints else None]
-    return "_".join(part for part in parts if part)

@@ -1,13 +1,33 @@
-"""The table of a file of predictions, as text."""
+"""LDP-FEAT, Tables 2, 3 and S1; affine embeddings, Table 3: `sfumato experiment localization`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
-from sfumato.experiments.localization_predictions import Predictions
-from sfumato.experiments.localization_scores import THRESHOLDS, Row, wilson
+import numpy as np
 
+from sfumato.core.errors import InvalidInput
+from sfumato.core.progress import Progress, silent
+from sfumato.datasets.aachen import is_aachen, open_aachen
+from sfumato.datasets.scenes import Problem, open_scenes
+from sfumato.dictionary import Dictionary, build_dictionary
+from sfumato.server.mapping.map import Map
+from sfumato_papers.harness.command import Report, make_command
+from sfumato_papers.harness.table import Table, show, wilson
+from sfumato_papers.ldp_feat.localization import Settings, run_localization
+from sfumato_papers.ldp_feat.localization_predictions import (
+    Predictions,
+    read_predictions,
+    write_submissions,
+)
+from sfumato_papers.ldp_feat.localization_scores import Row, choose_rows, evaluate
+from sfumato_papers.poses import THRESHOLDS
+
+MAP_WORDS = 16_384
+_ITERATIONS = 10  # of k-means; more change the words little
 #: What the paper reports, on other data: Aachen day, its own dictionary, 10⁷ RANSAC iterations,
 #: a raw global descriptor for retrieval [ldp-feat, Table 2]. |K|, ω, ε, shares.
 PAPER_FIGURES = (
@@ -24,40 +44,25 @@ AFFINE_FIGURES = (
 )
 
 
-def table_lines(rows: Sequence[Row], found: Predictions) -> list[str]:
-    """The table as text, with what must be known to read it."""
+def report_lines(rows: Sequence[Row], found: Predictions) -> list[str | Table]:
+    """The table, with what must be known to read it."""
     heads = [
         "recipe", "dictionary", "|K|", "ω", "|K|, ω by", "ε", "N", "ε·N", "answers",
         *(f"≤{metres:g}m/{degrees:g}°" for metres, degrees in THRESHOLDS),
         "wrong", "matches", "inliers", "s",
     ]  # fmt: skip
     body = [_cells(row) for row in rows if not row.setting.is_control]
-    widths = [max(len(line[i]) for line in [heads, *body]) for i in range(len(heads))]
     problem = found.problem
     title = (
         f"{problem['data']}: {problem['images']} images, {problem['points']:,} points, "
         f"{problem['observations']:,} observations of {problem['extractor']} in one map; "
         f"{len(found.truth)} queries that are not in it"
     )
-    return [
-        title,
-        "",
-        *(_line(cells, widths) for cells in [heads, *body]),
-        "",
-        *_notes(rows, found),
-    ]
-
-
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    padded = [
-        _pad(cell, width, i) for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
-    ]
-    return "  ".join(padded).rstrip()
+    return [title, "", Table(heads, body, left=(0, 1, 4)), "", *_notes(rows, found)]
 
 
 def _cells(row: Row) -> list[str]:
     setting = row.setting
-    epsilon, picture = setting.epsilon, row.picture_epsilon
     recipe = setting.recipe
     if setting.strategy is not None:
         recipe += f" {setting.strategy}, m = {setting.dimension}"
@@ -71,12 +76,12 @@ def _cells(row: Row) -> list[str]:
     return [
         recipe,
         setting.dictionary or "–",
-        "–" if setting.num_words is None else f"{setting.num_words:,}",
-        "–" if setting.subset_size is None else str(setting.subset_size),
+        show(setting.num_words, ","),
+        show(setting.subset_size),
         "–" if setting.epsilon is None else row.chosen,
-        "–" if epsilon is None else "∞" if math.isinf(epsilon) else f"{epsilon:g}",
+        show(setting.epsilon, "g"),
         f"{row.mean_keypoints:,.0f}",
-        "–" if picture is None else "∞" if math.isinf(picture) else f"{picture:,.0f}",
+        show(row.picture_epsilon, ",.0f"),
         f"{row.num_answers}",
         *shares,
         "?" if row.num_wrong is None else str(row.num_wrong),
@@ -89,10 +94,6 @@ def _cells(row: Row) -> list[str]:
 def _share(count: int, total: int) -> str:
     low, high = wilson(count, total)
     return f"{100 * count / total:.0f} [{100 * low:.0f}–{100 * high:.0f}]"
-
-
-def _pad(cell: str, width: int, column: int) -> str:
-    return cell.ljust(width) if column in (0, 1, 4) else cell.rjust(width)
 
 
 def _notes(rows: Sequence[Row], found: Predictions) -> list[str]:
@@ -128,8 +129,7 @@ def _notes(rows: Sequence[Row], found: Predictions) -> list[str]:
         own = "; built from the map's own images" if facts["built_from_map"] else ""
         notes.append(f"{name}: {facts['provenance']}{own}")
     figures = "; ".join(
-        f"ε = {'∞' if math.isinf(epsilon) else f'{epsilon:g}'}: "
-        + " / ".join(f"{share:g}" for share in shares)
+        f"ε = {show(epsilon, 'g')}: " + " / ".join(f"{share:g}" for share in shares)
         for _, _, epsilon, shares in PAPER_FIGURES
     )
     notes.append(
@@ -137,3 +137,68 @@ def _notes(rows: Sequence[Row], found: Predictions) -> list[str]:
         f"1 at ε = ∞): {figures}."
     )
     return notes
+
+
+def map_dictionary(world: Map, work: str | Path, *, progress: Progress = silent) -> Dictionary:
+    """Words from the descriptors of the map's own images, nested; made once and kept."""
+    stored = Path(work) / "dictionary-map"
+    if stored.exists():
+        return Dictionary.load(stored)
+    counts = np.diff(world.feature_start)
+    return build_dictionary(
+        np.asarray(world.descriptors),
+        num_words=min(MAP_WORDS, max(2, len(world.descriptors) // 8)),
+        output=stored,
+        extractor=world.extractor,
+        image_ids=np.repeat(np.arange(world.num_images), counts),
+        iterations=_ITERATIONS,
+        built_from_map=True,
+        provenance="descriptors of the map's own images",
+        progress=progress,
+    )
+
+
+def _open(folders: Sequence[Path], work: Path, progress: Progress) -> Problem:
+    work.mkdir(parents=True, exist_ok=True)
+    if not any(is_aachen(folder) for folder in folders):
+        return open_scenes(folders, work, progress=progress)
+    if len(folders) > 1:
+        raise InvalidInput("Aachen is a map of its own; give its folder alone.")
+    return open_aachen(folders[0], work, progress=progress)
+
+
+def _run(settings: Settings, path: Path, progress: Progress) -> None:
+    work = path.parent
+    problem = _open(settings.data, work, progress)
+    dictionaries = {
+        Path(name).name: map_dictionary(problem.world, work, progress=progress)
+        if name == "map"
+        else Dictionary.load(name)
+        for name in settings.dictionaries
+    }
+    run_localization(problem, dictionaries, settings, path, progress=progress)
+    if all(query.truth is None for query in problem.queries):
+        write_submissions(read_predictions(path), work / "submissions")
+
+
+def _report(path: Path, settings: Settings, ran: Any) -> Report:
+    found = read_predictions(path)
+    rows = evaluate(found)
+    shown = rows if settings.every else choose_rows(rows, found)
+    facts = {
+        "problem": {**found.problem, "queries": len(found.truth)},
+        "dictionaries": found.dictionaries,
+        "rows": [row.as_dict() for row in shown],
+        "predictions": str(path),
+    }
+    return Report([*report_lines(shown, found), f"predictions: {path}"], facts)
+
+
+command = make_command(
+    Settings,
+    run=_run,
+    report=_report,
+    output="experiment-localization",
+    file="predictions.jsonl",
+    writes="Folder for map, words and predictions.",
+)

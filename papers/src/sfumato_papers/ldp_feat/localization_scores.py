@@ -1,4 +1,4 @@
-"""From predictions to figures: shares with intervals, wrong poses, matches, seconds."""
+"""LDP-FEAT, Tables 2, 3 and S1: from predictions to shares, wrong poses, matches, seconds."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.types import Pose
-from sfumato.experiments.localization import rule_words
-from sfumato.experiments.localization_predictions import Prediction, Predictions, Setting
-
-#: The long-term benchmark's thresholds: metres and degrees. Beyond the last a pose is wrong.
-THRESHOLDS = ((0.25, 2.0), (0.5, 5.0), (5.0, 10.0))
+from sfumato_papers.harness.table import wilson
+from sfumato_papers.ldp_feat.localization import rule_words
+from sfumato_papers.ldp_feat.localization_predictions import Prediction, Predictions, Setting
+from sfumato_papers.poses import THRESHOLDS, judge
 
 
 @dataclass(frozen=True)
@@ -72,29 +70,10 @@ class Row:
         }
 
 
-def wilson(count: int, total: int, z: float = 1.96) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share, as if all answers were independent."""
-    share = count / total
-    middle = (share + z * z / (2 * total)) / (1 + z * z / total)
-    half = z * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
-    half /= 1 + z * z / total
-    return max(middle - half, 0.0), min(middle + half, 1.0)
-
-
-def judge(pose: Pose | None, truth: Pose) -> tuple[tuple[bool, ...], bool]:
-    """Within which thresholds a pose is, and whether it is wrong; no pose is neither."""
-    if pose is None:
-        return tuple(False for _ in THRESHOLDS), False
-    distance, degrees = pose.error_to(truth)
-    inside = tuple(distance <= metres and degrees <= angle for metres, angle in THRESHOLDS)
-    return inside, not inside[-1]
-
-
 def evaluate(found: Predictions) -> list[Row]:
     """One row per setting, in the order in which settings were first tried."""
     by_setting: dict[Setting, list[Prediction]] = {}
-    once = {prediction.key: prediction for prediction in found.predictions}
-    for prediction in once.values():  # two runs at a time may both have written one
+    for prediction in found.predictions:
         by_setting.setdefault(prediction.setting, []).append(prediction)
     return [_row(setting, group, found) for setting, group in by_setting.items()]
 
@@ -108,7 +87,7 @@ def _row(setting: Setting, group: Sequence[Prediction], found: Predictions) -> R
         within, wrong = (0,) * len(THRESHOLDS), returned
     elif all(truth is not None for truth in truths):
         judged = [
-            judge(prediction.pose, truth)
+            judge(prediction.answer, truth)
             for prediction, truth in zip(group, truths, strict=True)
             if truth is not None
         ]

@@ -57,7 +57,7 @@ def run(
     from sfumato.experiments.budget_outcomes import OutcomeFile, read_outcomes
     from sfumato.experiments.budget_plot import draw_plot
     from sfumato.experiments.budget_table import advise, table_lines
-    from sfumato.experiments.fewer_data import scene_folders
+    from sfumato_papers.posed_pairs import scene_folders
 
     work = evaluate or output
     if evaluate is None:

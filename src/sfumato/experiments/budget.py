@@ -34,9 +34,8 @@ from sfumato.experiments.budget_outcomes import (
     best_of,
     shares,
 )
-from sfumato.experiments.fewer import keep_order
-from sfumato.experiments.fewer_data import survivals_of
 from sfumato.server.localize import localize
+from sfumato_papers.posed_pairs import keep_order, survivals_of
 from sfumato_papers.poses import judge
 
 MIN_KEYPOINTS = 4  # of a pose

@@ -36,6 +36,7 @@ class Journal(Generic[Made]):
     outcome  the dataclass of the other lines, whose kind is `label`
     version  of the lines; 0 where none is written
     besides  kinds of lines that are no outcomes
+    many     name under which a line lists several outcomes; one to a line without it
     """
 
     kind: str
@@ -44,6 +45,7 @@ class Journal(Generic[Made]):
     label: str = "outcome"
     version: int = 0
     besides: tuple[str, ...] = ()
+    many: str = ""
 
     def begin(self, path: Path, about: Mapping[str, Any], others: str) -> Kept[Made]:
         """Begin a file or go on with it; others: what it holds if it is about something else."""
@@ -60,8 +62,9 @@ class Journal(Generic[Made]):
         for number, line in enumerate(lines, start=2):
             kind = line.pop("kind", None)
             if kind == self.label:
-                made: Made = decode(self.outcome, line, f"{path} is damaged in line {number}")
-                found[made.key] = made
+                for row in (line.get(self.many) or [None]) if self.many else [line]:
+                    made: Made = decode(self.outcome, row, f"{path} is damaged in line {number}")
+                    found[made.key] = made
             elif kind not in self.besides:
                 raise DamagedFile(f"{path} is damaged in line {number}: kind {kind!r}.")
         return head, tuple(found.values())
@@ -78,10 +81,12 @@ class Kept(Generic[Made]):
     def __contains__(self, key: Hashable) -> bool:
         return key in self.outcomes
 
-    def add(self, outcome: Made) -> None:
-        content: Any = outcome
-        append_record(self.path, {"kind": self.journal.label, **asdict(content)})
-        self.outcomes[outcome.key] = outcome
+    def add(self, *outcomes: Made) -> None:
+        made: Any = outcomes
+        lines = [asdict(one) for one in made]
+        for line in [{self.journal.many: lines}] if self.journal.many else lines:
+            append_record(self.path, {"kind": self.journal.label, **line})
+        self.outcomes.update({one.key: one for one in outcomes})
 
 
 class RecordFile:
@@ -127,6 +132,8 @@ def _decode(kind: Any, value: Any) -> Any:
         make: Any = kind
         hints = _hints(make)
         return make(**{name: _decode(hints[name], item) for name, item in value.items()})
+    if get_origin(kind) is dict:
+        return {name: _decode(get_args(kind)[1], item) for name, item in value.items()}
     if get_origin(kind) is tuple:
         return tuple(_decode(get_args(kind)[0], item) for item in value)
     if get_origin(kind) in (Union, UnionType) and value is not None:

@@ -10,16 +10,22 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Table:
-    """A line of headings, then rows of text; left: columns that are not numbers."""
+    """A line of headings, then rows of text.
+
+    left   columns that are not numbers
+    alike  rows of other tables that shall have columns of the same width
+    """
 
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
     left: Sequence[int] = (0,)
+    alike: Sequence[Sequence[str]] = ()
 
     def text(self) -> list[str]:
         """Columns two spaces apart, numbers to the right."""
         lines = [self.heads, *self.rows]
-        widths = [max(len(line[i]) for line in lines) for i in range(len(self.heads))]
+        wide = [*lines, *self.alike]
+        widths = [max(len(line[i]) for line in wide) for i in range(len(self.heads))]
         return [
             "  ".join(
                 cell.ljust(width) if i in self.left else cell.rjust(width)

@@ -1,4 +1,4 @@
-"""How much of a picture a network rebuilds from N keypoints: 1 − SSIM [reverse, Fig. 5a].
+"""Reverse engineering, Fig. 5a: how much of a picture is rebuilt from N keypoints, 1 − SSIM.
 
 Whole pictures, made no larger than a common size; keypoints and descriptors as they are, which is
 what a server gets that asks for raw features. The network looks once: a patient attacker sees a
@@ -8,9 +8,8 @@ little more.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import cv2
 import numpy as np
@@ -19,13 +18,14 @@ from numpy.typing import NDArray
 from sfumato.adversary.invert.networks import find_network
 from sfumato.adversary.invert.reconstruct import Inverter
 from sfumato.adversary.metrics import compare
-from sfumato.core.errors import DamagedFile, InvalidInput, Missing
+from sfumato.core.errors import InvalidInput, Missing
 from sfumato.core.progress import Progress, silent
 from sfumato.device.filters.stable import survivals
-from sfumato.experiments.fewer import Grid, keep_order
-from sfumato.experiments.records import append_record, begin_records, read_records
 from sfumato.features import extract, list_images
 from sfumato.features.image import load_image
+from sfumato_papers.harness.outcomes import Journal
+from sfumato_papers.posed_pairs import keep_order
+from sfumato_papers.reverse.keypoint_count import Settings
 
 #: The longer side of a picture, in pixels: the networks were trained on pictures of this kind.
 MAX_SIDE = 512
@@ -49,25 +49,19 @@ class Rebuilt:
 
 
 def run_privacy(
-    folder: str | Path,
-    grid: Grid,
-    path: Path,
-    *,
-    networks: str | Path | None = None,
-    num_pictures: int = 40,
-    progress: Progress = silent,
+    folder: Path, settings: Settings, path: Path, *, progress: Progress = silent
 ) -> dict[str, str]:
     """Rebuild pictures for every extractor that has a network; why others have none, by name."""
     names = list_images(folder)
     if not names:
         raise InvalidInput(f"there is no picture in {folder} to reconstruct.")
-    step = max(len(names) / num_pictures, 1.0)
-    chosen = [names[int(i * step)] for i in range(min(num_pictures, len(names)))]
-    done = _open(path, {"kind": "fewer-privacy", "format": 1, "pictures": chosen})
+    step = max(len(names) / settings.num_pictures, 1.0)
+    chosen = [names[int(i * step)] for i in range(min(settings.num_pictures, len(names)))]
+    kept = JOURNAL.begin(path, {"pictures": chosen}, "reconstructions of other pictures")
     missing: dict[str, str] = {}
-    for extractor in grid.extractors:
+    for extractor in settings.extractors:
         try:
-            network = Inverter(find_network(extractor, KIND, networks))
+            network = Inverter(find_network(extractor, KIND, settings.networks))
         except Missing as error:
             missing[extractor] = str(error)
             continue
@@ -75,14 +69,13 @@ def run_privacy(
             progress(f"rebuilding from {extractor}", number, len(chosen))
             todo = [
                 (keep_by, count)
-                for keep_by in grid.keep_by
-                for count in grid.keypoints
-                if (extractor, keep_by, count, name) not in done
+                for keep_by in settings.keep_by
+                for count in settings.keypoints
+                if (extractor, keep_by, count, name) not in kept
             ]
             if todo:
-                picture = fit_picture(load_image(Path(folder) / name))
-                for rebuilt in _rebuild(network, picture, extractor, name, todo):
-                    append_record(path, {"kind": "picture", **asdict(rebuilt)})
+                picture = fit_picture(load_image(folder / name))
+                kept.add(*_rebuild(network, picture, extractor, name, todo))
         progress(f"rebuilding from {extractor}", len(chosen), len(chosen))
     return missing
 
@@ -121,23 +114,9 @@ def _rebuild(
     return found
 
 
-def read_privacy(path: str | Path) -> tuple[Rebuilt, ...]:
+JOURNAL = Journal("fewer-privacy", "reconstructions", Rebuilt, label="picture", version=1)
+
+
+def read_privacy(path: Path) -> tuple[Rebuilt, ...]:
     """Every reconstruction of a file; none where there is no file."""
-    if not Path(path).exists():
-        return ()
-    head, *lines = [*read_records(Path(path))] or [{}]
-    if head.get("kind") != "fewer-privacy" or head.get("format") != 1:
-        raise InvalidInput(f"{path} is not a file of reconstructions.")
-    found = []
-    for number, line in enumerate(lines, start=2):
-        try:
-            line.pop("kind")
-            found.append(Rebuilt(**line))
-        except (KeyError, TypeError) as error:
-            raise DamagedFile(f"{path} is damaged in line {number}: {error}.") from None
-    return tuple(found)
-
-
-def _open(path: Path, head: dict[str, Any]) -> set[Any]:
-    begin_records(path, head, "reconstructions of other pictures")
-    return {rebuilt.key for rebuilt in read_privacy(path)}
+    return JOURNAL.read(path)[1] if path.exists() else ()

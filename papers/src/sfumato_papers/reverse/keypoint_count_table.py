@@ -1,22 +1,31 @@
-"""The tables of the fewer-keypoints experiment."""
+"""Reverse engineering, Fig. 5: the tables and the plot of `sfumato experiment fewer`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sfumato.adversary.metrics import Interval, mean_interval
-from sfumato.experiments.fewer import Outcome, Setting
-from sfumato.experiments.fewer_privacy import Rebuilt
-from sfumato_papers.harness.table import wilson
+from sfumato.core.progress import Progress
+from sfumato_papers.harness.command import Report, make_command
+from sfumato_papers.harness.plot import BLUE, GOLD, GRAY, INK, RED, curve, legend, panels, save_plot
+from sfumato_papers.harness.table import Table, percent, show, wilson
+from sfumato_papers.posed_pairs import open_pairs, scene_folders
+from sfumato_papers.reverse.keypoint_count import JOURNAL, Outcome, Setting, Settings, run_fewer
+from sfumato_papers.reverse.keypoint_count_pictures import Rebuilt, read_privacy, run_privacy
 
 #: [reverse, §5.2]: a pair is matched from this many inliers on.
 MIN_INLIERS = 20
 #: Pairs that share at least so many points of the map: all, nearer, near.
 CLASSES = (0, 400, 800)
+_PRIVACY = "privacy.jsonl"
+_COLORS = {"sift": INK, "freak": RED, "vgg": BLUE, "beblid": GOLD}
+_STYLES = {"strength": "-", "spread": "--", "stable": ":"}
+_TITLES = {"both": "both pictures keep N", "query": "one keeps N, the server's has all"}
 
 
 @dataclass(frozen=True)
@@ -112,7 +121,7 @@ def _share(counts: Any) -> float | None:
     return float((values >= MIN_INLIERS).mean()) if len(values) else None
 
 
-def whole_rows(head: dict[str, Any], rows: Sequence[Row]) -> tuple[list[Row], int]:
+def whole_rows(head: Mapping[str, Any], rows: Sequence[Row]) -> tuple[list[Row], int]:
     """Rows of which every pair was counted, and how many are not finished yet."""
     whole = [row for row in rows if row.num_pairs[0] == head["pairs"]]
     return whole, len(rows) - len(whole)
@@ -133,7 +142,7 @@ def losses(rows: Sequence[Row], *, many: int = 1000, few: int = 200) -> list[str
             if before is None:
                 continue
             parts = [
-                f"{_percent(a)} → {_percent(b)} ({100 * (a - b):+.1f} lost)"
+                f"{percent(a)} → {percent(b)} ({100 * (a - b):+.1f} lost)"
                 for a, b in zip(before.recall, row.recall, strict=True)
                 if a is not None and b is not None
             ]
@@ -144,38 +153,36 @@ def losses(rows: Sequence[Row], *, many: int = 1000, few: int = 200) -> list[str
     return lines
 
 
-def table_lines(
-    head: dict[str, Any], rows: Sequence[Row], missing: Mapping[str, str] | None = None
-) -> list[str]:
-    """The table as text, with what must be known to read it."""
+def report_lines(
+    head: Mapping[str, Any], rows: Sequence[Row], missing: Mapping[str, str] | None = None
+) -> list[str | Table]:
+    """The tables, with what must be known to read them."""
     rows, unfinished = whole_rows(head, rows)
-    classes = ["all pairs", *(f"≥{least}" for least in CLASSES[1:])]
-    heads = ["extractor", "N", "of", "kept by", *classes, "95 %", "ratio", "RANSAC", "bound"]
-    heads += ["chance", "right", "1 − SSIM", "95 %"]
-    body = {name: [_cells(row) for row in rows if row.setting.protocol == name]
-            for name in ("both", "query")}  # fmt: skip
-    widths = [
-        max(len(line[i]) for line in [heads, *body["both"], *body["query"]])
-        for i in range(len(heads))
-    ]
-    first = next(iter(rows), None)
-    counts = " / ".join(str(count) for count in first.num_pairs) if first else "0"
-    lines = [
+    counts = " / ".join(str(count) for count in rows[0].num_pairs) if rows else "0"
+    lines: list[str | Table] = [
         f"{', '.join(head['scenes'])}: {head['images']} pictures, {head['points']:,} points; "
         f"{head['pairs']} of {head['possible_pairs']} pairs share 20 points (classes: {counts}), "
         f"{head['controls']} controls",
     ]
+    every = [_cells(row) for row in rows]
     for name, title in (
         ("both", "Both pictures keep N [reverse, Fig. 5]:"),
         ("query", "One picture keeps N, the other is the server's own, with all its keypoints:"),
     ):
-        if body[name]:
-            lines += ["", title, *(_line(cells, widths) for cells in [heads, *body[name]])]
-    lines += ["", *losses(rows), ""] if losses(rows) else [""]
+        body = [cells for cells, row in zip(every, rows, strict=True)
+                if row.setting.protocol == name]  # fmt: skip
+        if body:
+            lines += ["", title, Table(_HEADS, body, left=(0, 3), alike=every)]
+    lost = losses(rows)
+    lines += ["", *lost, ""] if lost else [""]
     if unfinished:
         lines.append(f"{unfinished} settings are not finished; the same command goes on with them.")
     lines += [f"{name}: no 1 − SSIM. {reason}" for name, reason in (missing or {}).items()]
-    return [*lines, *_LEGEND]
+    return [*lines, *NOTES]
+
+
+_HEADS = ["extractor", "N", "of", "kept by", "all pairs", *(f"≥{least}" for least in CLASSES[1:]),
+          "95 %", "ratio", "RANSAC", "bound", "chance", "right", "1 − SSIM", "95 %"]  # fmt: skip
 
 
 def _cells(row: Row) -> list[str]:
@@ -184,32 +191,21 @@ def _cells(row: Row) -> list[str]:
     return [
         setting.extractor,
         str(setting.num_keypoints),
-        "all" if setting.pool is None else f"{setting.pool}",
+        str(setting.pool or "all"),
         setting.keep_by,
-        *(_percent(value) for value in row.recall),
+        *(percent(value) for value in row.recall),
         f"{100 * low:.0f}–{100 * high:.0f}",
-        _percent(row.ratio),
-        _percent(row.ransac),
-        _percent(row.bound),
-        _percent(row.controls),
+        percent(row.ratio),
+        percent(row.ransac),
+        percent(row.bound),
+        percent(row.controls),
         f"{row.median_right:.0f}",
-        "–" if privacy is None else f"{privacy.mean:.3f}",
+        show(privacy and privacy.mean, ".3f"),
         "–" if privacy is None else f"{privacy.low:.3f}–{privacy.high:.3f}",
     ]
 
 
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    return "  ".join(
-        cell.ljust(width) if i in (0, 3) else cell.rjust(width)
-        for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
-    ).rstrip()
-
-
-def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.1f}"
-
-
-_LEGEND = (
+NOTES = (
     "Matching recall in percent: pairs with 20 right matches, of pairs that share 20 points of a",
     "map of all keypoints, then of pairs that share 400 and 800. Right: mutual nearest neighbours",
     "within 2 px of the known epipolar lines. 95 %: of all pairs. ratio: with a ratio test of .8.",
@@ -218,4 +214,72 @@ _LEGEND = (
     "right: median right matches. of: keypoints found to choose from. Descriptors are raw: fewer",
     "of them is no guarantee. Positions are sent as they are.",
     "reverse, §5.4, says of MegaDepth: SIFT and SOSNet lose 2 points from 1000 to 200.",
+)
+
+
+def draw_plot(rows: Sequence[Row], path: Path) -> Path:
+    """Recall over N for each protocol, then 1 − SSIM where there is a network [reverse, Fig. 5]."""
+    protocols = [name for name in _TITLES if any(row.setting.protocol == name for row in rows)]
+    rebuilt = [row for row in rows if row.privacy is not None]
+    count = max(len(protocols) + bool(rebuilt), 1)
+    figure, axes = panels(count, (4.2 * count, 3.8))
+    for axis, protocol in zip(axes, protocols, strict=False):
+        chosen = [row for row in rows if row.setting.protocol == protocol]
+        _curves(axis, [(row, 100 * (row.recall[0] or 0)) for row in chosen])
+        axis.set_title(_TITLES[protocol], fontsize=11)
+        axis.set_ylabel("matching recall, all pairs (%)")
+        axis.set_ylim(0, 100)
+    if rebuilt:
+        _curves(axes[-1], [(row, row.privacy.mean) for row in rebuilt if row.privacy is not None])
+        axes[-1].set_title("1 − SSIM of the reconstruction", fontsize=11)
+        axes[-1].set_ylabel("higher is more private")
+    for axis in axes:
+        axis.set_xlabel("keypoints, N")
+        legend(axis)
+    return save_plot(figure, path)
+
+
+def _curves(axis: Any, points: Sequence[tuple[Row, float]]) -> None:
+    groups: dict[tuple[str, str], dict[int, float]] = {}
+    for row, value in points:
+        name = row.setting.extractor, row.setting.keep_by
+        groups.setdefault(name, {})[row.setting.num_keypoints] = value
+    for (extractor, keep_by), values in groups.items():
+        curve(
+            axis,
+            [(count, values[count], None) for count in sorted(values)],
+            _STYLES[keep_by],
+            color=_COLORS.get(extractor, GRAY),
+            label=f"{extractor} by {keep_by}",
+        )
+
+
+def _run(settings: Settings, path: Path, progress: Progress) -> dict[str, str]:
+    scenes, work = scene_folders(settings.data), path.parent
+    pairs = open_pairs(scenes, work, progress=progress)
+    run_fewer(scenes, pairs, settings, work, path, progress=progress)
+    if settings.pictures is None:
+        return {}
+    return run_privacy(settings.pictures, settings, work / _PRIVACY, progress=progress)
+
+
+def _report(path: Path, settings: Settings, ran: Any) -> Report:
+    head, outcomes = JOURNAL.read(path)
+    rows = summarise(outcomes, read_privacy(path.parent / _PRIVACY))
+    whole, _ = whole_rows(head, rows)
+    plot = draw_plot(whole, path.parent / "fewer.png")
+    found = {"rows": [row.as_dict() for row in whole], "losses": losses(whole)}
+    missing = dict(ran or {})
+    return Report(
+        [*report_lines(head, rows, missing), f"outcomes: {path}", f"plot: {plot}"],
+        {**head, **found, "without_network": missing, "plot": str(plot)},
+    )
+
+
+command = make_command(
+    Settings,
+    run=_run,
+    report=_report,
+    output="experiment-fewer",
+    writes="Folder for features, outcomes and the plot.",
 )

@@ -1,4 +1,4 @@
-"""Fewer keypoints, more privacy: what matching loses from N = 1000 to 100 [reverse, Fig. 5].
+"""Reverse engineering, Fig. 5: what matching loses with fewer keypoints, N = 1000 to 100.
 
 Matching recall: of the posed pairs that share at least 20 points of the map, those that have at
 least 20 right matches. What was counted for each pair goes to disk as it is made. Descriptors are
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,25 +17,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.checks import check_count
-from sfumato.core.errors import DamagedFile, InvalidInput
+from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
 from sfumato.core.types import Features
 from sfumato.device.filters.keep import KEEP_BY
-from sfumato.device.filters.spread import spread_order
-from sfumato.device.filters.stable import stable_order
-from sfumato.experiments.fewer_data import (
+from sfumato.features.extractors import find_extractor
+from sfumato_papers.harness.options import Checked, option
+from sfumato_papers.harness.outcomes import Journal, Kept
+from sfumato_papers.posed_pairs import (
     REFERENCE,
     PairSet,
     PosedPair,
+    keep_order,
     scene_features,
     survivals_of,
 )
-from sfumato.experiments.fewer_matching import MAX_ERROR, Counts, Side, compare
-from sfumato.experiments.records import append_record, begin_records, read_records
-from sfumato.features.extractors import find_extractor
+from sfumato_papers.reverse.keypoint_count_matching import MAX_ERROR, Counts, Side, compare
 
 EXTRACTORS = ("sift", "freak", "vgg", "beblid")
-KEYPOINTS = (1000, 800, 400, 200, 100)
 #: both: either picture keeps N; query: one keeps N, the other is the server's own, with all.
 PROTOCOLS = ("both", "query")
 
@@ -73,61 +72,76 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Grid:
-    """Which curves are drawn.
+class Settings(Checked):
+    """Keep fewer keypoints: matching recall on posed pairs, and 1 − SSIM of what is rebuilt.
 
-    pool        keypoints found in each picture at most, the strongest; None for all
-    has_ransac  also count the inliers of a server that knows no pose, which takes longer
+    Outcomes are written as they are made; the same command goes on where it was stopped, and
+    further extractors or rules are added to the same folder.
+
+    Example: sfumato experiment fewer --data strecha/ --pictures photos/ -o fewer/
     """
 
-    extractors: tuple[str, ...] = EXTRACTORS
-    keypoints: tuple[int, ...] = KEYPOINTS
-    keep_by: tuple[str, ...] = KEEP_BY
-    protocols: tuple[str, ...] = PROTOCOLS
-    pool: int | None = None
-    has_ransac: bool = False
+    data: tuple[Path, ...] = option(
+        (),
+        "A scene with cameras.json, or a folder of scenes; repeat for more.",
+        repeat=True,
+        further="Further scenes.",
+        needed="give --data with a folder, or --evaluate with one of outcomes.",
+    )
+    extractors: tuple[str, ...] = option(EXTRACTORS, "Extractors, several.", "--extractor")
+    keypoints: tuple[int, ...] = option((1000, 800, 400, 200, 100), "N, several.", low=1)
+    keep_by: tuple[str, ...] = option(
+        ("strength", "spread"),
+        "How N are chosen: strength, spread, stable, several.",
+        choices=KEEP_BY,
+    )
+    protocols: tuple[str, ...] = option(
+        ("both",),
+        "both: either picture keeps N; query: one does; or both,query.",
+        "--protocol",
+        choices=PROTOCOLS,
+    )
+    pool: int | None = option(None, "Find at most so many keypoints to choose from; else all.")
+    has_ransac: bool = option(
+        False, "Also count inliers without knowing poses; slower.", "--ransac"
+    )
+    pictures: Path | None = option(None, "Photographs to reconstruct, for 1 − SSIM.")
+    num_pictures: int = option(40, "So many of them, spread evenly.")
+    networks: Path | None = option(None, "A folder of EXTRACTOR-raw.onnx, beside those shipped.")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for extractor in self.extractors:
             if not find_extractor(extractor).offline:
                 raise InvalidInput(f"{extractor} needs weights; give extractors that need none.")
-        for count in self.keypoints:
-            check_count("keypoints", count, low=1)
         if self.pool is not None:
             check_count("pool", self.pool, low=max(self.keypoints))
-        for name, given, known in (
-            ("keep-by", self.keep_by, KEEP_BY),
-            ("protocol", self.protocols, PROTOCOLS),
-        ):
-            for value in given:
-                if value not in known:
-                    raise InvalidInput(f"{name} must be one of {', '.join(known)}, got {value!r}.")
 
 
 def run_fewer(
     folders: Sequence[str | Path],
     pairs: PairSet,
-    grid: Grid,
+    settings: Settings,
     work: str | Path,
     path: Path,
     *,
     progress: Progress = silent,
 ) -> None:
     """Count the matches of every pair under every setting that the file does not hold yet."""
-    done = open_outcomes(path, describe(pairs))
-    for extractor in grid.extractors:
+    kept = JOURNAL.begin(path, describe(pairs), "outcomes of other pairs")
+    for extractor in settings.extractors:
         features: Mapping[str, Features] | None = None
-        for keep_by in grid.keep_by:
+        for keep_by in settings.keep_by:
             sides: dict[int, Side] = {}
             orders: dict[int, NDArray[np.int64]] = {}
             for number, pair in enumerate(pairs.pairs):
                 progress(f"{extractor} by {keep_by}", number, len(pairs.pairs))
-                todo = list(_missing(pair, pairs, grid, extractor, keep_by, done))
+                todo = list(_missing(pair, pairs, settings, extractor, keep_by, kept))
                 if not todo:
                     continue
                 if features is None:
                     features = scene_features(
-                        folders, extractor, work, pool=grid.pool, progress=progress
+                        folders, extractor, work, pool=settings.pool, progress=progress
                     )
                 for image in (pair.first, pair.second):
                     if image not in sides:
@@ -135,46 +149,42 @@ def run_fewer(
                         item = features[name]
                         survived = None
                         if keep_by == "stable":
-                            survived = survivals_of(folders, name, item, work, grid.pool)
+                            survived = survivals_of(folders, name, item, work, settings.pool)
                         orders[image] = keep_order(item, keep_by, survived)
                         sides[image] = Side.of(
                             item, orders[image], pairs.world.camera(image), pairs.world.pose(image)
                         )
                 for protocol, wanted in todo:
-                    has_points = extractor == REFERENCE and grid.pool is None
+                    has_points = extractor == REFERENCE and settings.pool is None
                     made = _outcomes(
-                        pair, pairs, sides, orders, grid, protocol, wanted, has_points=has_points
+                        pair,
+                        pairs,
+                        sides,
+                        orders,
+                        settings,
+                        protocol,
+                        wanted,
+                        has_points=has_points,
                     )
-                    line = [asdict(outcome) for outcome in made]
-                    append_record(path, {"kind": "pair", "outcomes": line})
+                    kept.add(*made)
             progress(f"{extractor} by {keep_by}", len(pairs.pairs), len(pairs.pairs))
 
 
-def keep_order(
-    features: Features, keep_by: str, survived: NDArray[np.int64] | None = None
-) -> NDArray[np.int64]:
-    """All rows in the order in which a device keeps them: any N is a beginning of it.
-
-    survived  how many views each keypoint survives, which "stable" needs
-    """
-    if keep_by == "spread":
-        return spread_order(features)
-    if keep_by == "stable":
-        if survived is None:
-            raise InvalidInput("stable keypoints are chosen by the views they survive; count them.")
-        return stable_order(features, survived)
-    return np.asarray(np.argsort(-features.scores, kind="stable"), dtype=np.int64)
-
-
 def _missing(
-    pair: PosedPair, pairs: PairSet, grid: Grid, extractor: str, keep_by: str, done: set[Any]
+    pair: PosedPair,
+    pairs: PairSet,
+    settings: Settings,
+    extractor: str,
+    keep_by: str,
+    kept: Kept[Outcome],
 ) -> Iterator[tuple[str, tuple[Setting, ...]]]:
     names = pairs.names[pair.first], pairs.names[pair.second]
-    for protocol in grid.protocols:
-        settings = [
-            Setting(extractor, keep_by, protocol, count, grid.pool) for count in grid.keypoints
+    for protocol in settings.protocols:
+        every = [
+            Setting(extractor, keep_by, protocol, count, settings.pool)
+            for count in settings.keypoints
         ]
-        wanted = tuple(setting for setting in settings if (setting, *names) not in done)
+        wanted = tuple(setting for setting in every if (setting, *names) not in kept)
         if wanted:
             yield protocol, wanted
 
@@ -184,9 +194,9 @@ def _outcomes(
     pairs: PairSet,
     sides: Mapping[int, Side],
     orders: Mapping[int, NDArray[np.int64]],
-    grid: Grid,
+    settings: Settings,
     protocol: str,
-    settings: tuple[Setting, ...],
+    wanted: tuple[Setting, ...],
     *,
     has_points: bool,
 ) -> Iterator[Outcome]:
@@ -194,11 +204,11 @@ def _outcomes(
     found = compare(
         sides[pair.first],
         sides[pair.second],
-        tuple(setting.num_keypoints for setting in settings),
+        tuple(setting.num_keypoints for setting in wanted),
         whole_second=whole,
-        has_ransac=grid.has_ransac,
+        has_ransac=settings.has_ransac,
     )
-    for setting in settings:
+    for setting in wanted:
         shared = None
         if has_points:
             kept = setting.num_keypoints
@@ -216,6 +226,12 @@ def _outcomes(
         )
 
 
+#: One line holds the outcomes of a pair under all N.
+JOURNAL = Journal(
+    "fewer", "the fewer-keypoints experiment", Outcome, label="pair", version=1, many="outcomes"
+)
+
+
 def describe(pairs: PairSet) -> dict[str, Any]:
     """The first line of a file of outcomes; two sets of pairs are not mixed."""
     digest = hashlib.sha256()
@@ -223,8 +239,6 @@ def describe(pairs: PairSet) -> dict[str, Any]:
         digest.update(f"{pairs.names[pair.first]}|{pairs.names[pair.second]}|".encode())
         digest.update(f"{pair.covisible}\n".encode())
     return {
-        "kind": "fewer",
-        "format": 1,
         "fingerprint": digest.hexdigest()[:16],
         "scenes": sorted({name.split("/")[0] for name in pairs.names}),
         "images": len(pairs.names),
@@ -234,26 +248,3 @@ def describe(pairs: PairSet) -> dict[str, Any]:
         "controls": sum(pair.is_control for pair in pairs.pairs),
         "max_error_px": MAX_ERROR,
     }
-
-
-def open_outcomes(path: Path, head: dict[str, Any]) -> set[Any]:
-    """Begin a file or go on with it; what it holds already."""
-    begin_records(path, head, "outcomes of other pairs")
-    _, outcomes = read_outcomes(path)
-    return {outcome.key for outcome in outcomes}
-
-
-def read_outcomes(path: str | Path) -> tuple[dict[str, Any], tuple[Outcome, ...]]:
-    """What was asked, and every outcome of a file."""
-    head, *lines = [*read_records(Path(path))] or [{}]
-    if head.get("kind") != "fewer" or head.get("format") != 1:
-        raise InvalidInput(f"{path} is not a file of the fewer-keypoints experiment.")
-    found = []
-    for number, line in enumerate(lines, start=2):
-        try:
-            for item in line["outcomes"]:
-                setting, counts = Setting(**item.pop("setting")), Counts(**item.pop("counts"))
-                found.append(Outcome(setting=setting, counts=counts, **item))
-        except (KeyError, TypeError, AttributeError) as error:
-            raise DamagedFile(f"{path} is damaged in line {number}: {error}.") from None
-    return head, tuple(found)

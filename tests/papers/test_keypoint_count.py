@@ -13,13 +13,13 @@ import pytest
 from commands import sfumato, sfumato_json
 from server.mapping.worlds import point_world, write_scene
 from sfumato.core.errors import InvalidInput, Mismatch
-from sfumato.experiments.fewer import Grid, Outcome, Setting, open_outcomes, read_outcomes
-from sfumato.experiments.fewer_data import choose_pairs, scene_folders
-from sfumato.experiments.fewer_matching import Counts, Side, compare
-from sfumato.experiments.fewer_plot import draw_plot
-from sfumato.experiments.fewer_privacy import Rebuilt, fit_picture, read_privacy
-from sfumato.experiments.fewer_table import losses, summarise, table_lines
 from sfumato.server.mapping import Map
+from sfumato_papers.harness.command import Report
+from sfumato_papers.posed_pairs import choose_pairs, scene_folders
+from sfumato_papers.reverse.keypoint_count import JOURNAL, Outcome, Setting, Settings
+from sfumato_papers.reverse.keypoint_count_matching import Counts, Side, compare
+from sfumato_papers.reverse.keypoint_count_pictures import Rebuilt, fit_picture, read_privacy
+from sfumato_papers.reverse.keypoint_count_table import draw_plot, losses, report_lines, summarise
 from synthetic import MAPPING_POSES, make_map, make_room
 
 HEAD = {"scenes": ["a"], "images": 3, "points": 900, "pairs": 2, "possible_pairs": 3, "controls": 1}
@@ -103,12 +103,12 @@ def test_recall_loss_and_chance_are_read_from_outcomes_alone(tmp_path: Path) -> 
     (loss,) = losses([many, few])
     assert "100.0 → 50.0 (+50.0 lost)" in loss
     assert "100.0 → 100.0 (+0.0 lost)" in loss
-    shown = "\n".join(table_lines(HEAD, [many, few], {"freak": "there is no network."}))
+    shown = Report(report_lines(HEAD, [many, few], {"freak": "there is no network."})).text()
     for words in ("0.500", "no matcher", "freak: no 1 − SSIM. there is no network.", "2 of 3"):
         assert words in shown
     assert "ε" not in shown
     part = summarise([*found, outcome(100, 9)], ssim)
-    assert "1 settings are not finished" in "\n".join(table_lines(HEAD, part))
+    assert "1 settings are not finished" in Report(report_lines(HEAD, part)).text()
     draw_plot([many, few], tmp_path / "plot.png")
     assert (tmp_path / "plot.png").read_bytes()[:4] == b"\x89PNG"
 
@@ -136,26 +136,26 @@ def test_the_command_counts_once_and_prints_again(
     assert sfumato("experiment", "fewer", "--evaluate", tmp_path / "out") == 0
     assert "Both pictures keep N" in capsys.readouterr().out
     with pytest.raises(Mismatch, match="other pairs"):
-        open_outcomes(file, {"kind": "fewer"})
+        JOURNAL.begin(file, {}, "outcomes of other pairs")
 
 
 def test_bad_requests_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert sfumato("experiment", "fewer") == 2
     assert "give --data" in capsys.readouterr().err
     with pytest.raises(InvalidInput, match="needs weights"):
-        Grid(extractors=("hardnet",))
+        Settings(extractors=("hardnet",))
     with pytest.raises(InvalidInput, match="protocol must be one of both, query"):
-        Grid(protocols=("neither",))
+        Settings(protocols=("neither",))
     with pytest.raises(InvalidInput, match="keep-by must be one of"):
-        Grid(keep_by=("luck",))
+        Settings(keep_by=("luck",))
     with pytest.raises(InvalidInput, match="pool must be at least 1000"):
-        Grid(pool=10)
+        Settings(pool=10)
     with pytest.raises(InvalidInput, match="at least one scene"):
         scene_folders([])
     path = tmp_path / "other.jsonl"
     path.write_text(json.dumps({"kind": "else"}) + "\n")
     with pytest.raises(InvalidInput, match="not a file of the fewer-keypoints"):
-        read_outcomes(path)
+        JOURNAL.read(path)
     with pytest.raises(InvalidInput, match="not a file of reconstructions"):
         read_privacy(path)
     assert read_privacy(tmp_path / "none.jsonl") == ()

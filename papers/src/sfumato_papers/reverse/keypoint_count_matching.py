@@ -1,4 +1,4 @@
-"""One pair of pictures with N keypoints each, or N against all: how many matches are right?
+"""Reverse engineering, Fig. 5: how many matches of N keypoints, or of N against all, are right.
 
 Distances are computed once for the largest N. Keypoints are in the order in which they would be
 kept, so that every smaller N is a corner of the same table.

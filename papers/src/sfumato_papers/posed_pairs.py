@@ -16,7 +16,8 @@ from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
 from sfumato.core.storage import write_file
 from sfumato.core.types import Features
-from sfumato.device.filters.stable import survivals
+from sfumato.device.filters.spread import spread_order
+from sfumato.device.filters.stable import stable_order, survivals
 from sfumato.features import load_image
 from sfumato.features.folder import list_images
 from sfumato.server.mapping import Map, build_map_from_scenes, read_scene
@@ -166,3 +167,19 @@ def survivals_of(
     np.save(buffer, found)
     write_file(stored, buffer.getvalue())
     return found
+
+
+def keep_order(
+    features: Features, keep_by: str, survived: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
+    """All rows in the order in which a device keeps them: any N is a beginning of it.
+
+    survived  how many views each keypoint survives, which "stable" needs
+    """
+    if keep_by == "spread":
+        return spread_order(features)
+    if keep_by == "stable":
+        if survived is None:
+            raise InvalidInput("stable keypoints are chosen by the views they survive; count them.")
+        return stable_order(features, survived)
+    return np.asarray(np.argsort(-features.scores, kind="stable"), dtype=np.int64)

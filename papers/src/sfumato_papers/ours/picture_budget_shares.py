@@ -1,19 +1,14 @@
-"""What came of each query under each split of a budget: on disk, and as shares."""
+"""Ours: what came of each query under each split of a picture's budget, and as shares."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sfumato.core.errors import DamagedFile, InvalidInput
-from sfumato.datasets.scenes import Problem
-from sfumato.experiments.records import append_record, begin_records, read_records
 from sfumato_papers.harness.table import wilson
-from sfumato_papers.ldp_feat.localization_predictions import describe_problem
 
 #: Draws with this seed choose the split; all others judge it.
 TUNING_SEED = 0
@@ -89,38 +84,6 @@ class Share:
             "mean_keypoints": self.mean_keypoints,
             "mean_epsilon_per_picture": self.mean_spent,
         }
-
-
-class OutcomeFile:
-    """Appends outcomes to a file of one map and one dictionary."""
-
-    def __init__(self, path: Path, problem: Problem, dictionary: str) -> None:
-        self.path = path
-        head = {"kind": "budget", "format": 1, "dictionary": dictionary}
-        known = describe_problem(problem)
-        head |= {key: known[key] for key in ("data", "fingerprint", "images", "points")}
-        head["queries"] = len(problem.queries)
-        begin_records(path, head, "outcomes of another map, other queries or another dictionary")
-        self.outcomes = {outcome.key: outcome for outcome in read_outcomes(path)[1]}
-
-    def add(self, outcome: Outcome) -> None:
-        append_record(self.path, {"kind": "outcome", **asdict(outcome)})
-        self.outcomes[outcome.key] = outcome
-
-
-def read_outcomes(path: str | Path) -> tuple[dict[str, Any], tuple[Outcome, ...]]:
-    """The problem in figures, and every outcome of a file."""
-    head, *lines = [*read_records(Path(path))] or [{}]
-    if head.get("kind") != "budget" or head.get("format") != 1:
-        raise InvalidInput(f"{path} is not a file of the budget experiment.")
-    found = []
-    for number, line in enumerate(lines, start=2):
-        try:
-            line.pop("kind")
-            found.append(Outcome(split=Split(**line.pop("split")), **line))
-        except (KeyError, TypeError) as error:
-            raise DamagedFile(f"{path} is damaged in line {number}: {error}.") from None
-    return head, tuple({outcome.key: outcome for outcome in found}.values())
 
 
 def shares(outcomes: Iterable[Outcome], *, tuning: bool) -> list[Share]:

@@ -12,17 +12,11 @@ import pytest
 from commands import sfumato
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.datasets.scenes import Problem, Query
-from sfumato.experiments.budget import Grid, run_budget
-from sfumato.experiments.budget_outcomes import (
-    Outcome,
-    OutcomeFile,
-    Split,
-    best_of,
-    read_outcomes,
-    shares,
-)
-from sfumato.experiments.budget_plot import draw_plot
-from sfumato.experiments.budget_table import advise, table_lines
+from sfumato_papers.harness.command import Report
+from sfumato_papers.harness.outcomes import Kept
+from sfumato_papers.ours.picture_budget import JOURNAL, Settings, run_budget
+from sfumato_papers.ours.picture_budget_shares import Outcome, Split, best_of, shares
+from sfumato_papers.ours.picture_budget_table import advise, draw_plot, report_lines
 from synthetic import CAMERA, DICTIONARY, MAPPING_POSES, make_map, make_room, pose_at
 
 ROOM = make_room(1500)
@@ -32,19 +26,24 @@ WORLD = replace(
 TRUTH = pose_at(-1.2, 0.1, 0.2, turn_deg=3)
 QUERY = Query("room/q.png", "room", ROOM.look(TRUTH, seed=40)[0], CAMERA, TRUTH)
 PROBLEM = Problem("a room", WORLD, (QUERY,), ("room",))
-GRID = Grid(budgets=(1600,), epsilons=(8,), words=(64, 512), keep_by=("strength",), num_seeds=1)
+SMALL = Settings(
+    budgets=(1600,),
+    epsilons=(8,),
+    words=(64, 512),
+    keep_by=("strength",),
+    num_seeds=1,
+    dictionary="tiny",
+)
 
 
-def run(path: Path) -> OutcomeFile:
-    file = OutcomeFile(path, PROBLEM, "tiny")
-    run_budget([], PROBLEM, DICTIONARY.nested((64,)), GRID, path.parent, file)
-    return file
+def run(path: Path, settings: Settings = SMALL) -> Kept[Outcome]:
+    return run_budget(PROBLEM, DICTIONARY.nested((64,)), settings, path)
 
 
 def test_few_strong_words_localize_where_many_weak_ones_do_not(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
     file = run(path)
-    head, outcomes = read_outcomes(path)
+    head, outcomes = JOURNAL.read(path)
     assert {outcome.key for outcome in outcomes} == set(file.outcomes)
     # Two levels choose with one draw; the better of them and both baselines are judged.
     assert len(outcomes) == 5
@@ -55,7 +54,7 @@ def test_few_strong_words_localize_where_many_weak_ones_do_not(tmp_path: Path) -
     assert advice.baseline is not None
     assert (advice.judged.share, advice.baseline.share, advice.gain) == (1, 0, 1)
     assert not advice.is_beyond_doubt  # one answer each proves nothing
-    shown = "\n".join(table_lines(head, outcomes, every=True))
+    shown = Report(report_lines(head, outcomes, every=True)).text()
     for words in (
         "per descriptor",
         "N: not protected",
@@ -67,9 +66,9 @@ def test_few_strong_words_localize_where_many_weak_ones_do_not(tmp_path: Path) -
     before = path.read_text(encoding="utf-8")
     path.write_text(before[:-30], encoding="utf-8")
     run(path)
-    assert len(read_outcomes(path)[1]) == 5
+    assert len(JOURNAL.read(path)[1]) == 5
     with pytest.raises(Mismatch, match="another dictionary"):
-        OutcomeFile(path, PROBLEM, "other")
+        run(path, replace(SMALL, dictionary="other"))
 
 
 def outcome(seed: int, query: str, localized: bool, **changes: Any) -> Outcome:
@@ -110,17 +109,17 @@ def test_draws_that_choose_do_not_judge(tmp_path: Path) -> None:
 
 
 def test_splits_spend_the_budget_and_no_more() -> None:
-    grid = Grid(budgets=(1000,), epsilons=(8, 12), words=(1024,), keep_by=("strength",))
-    assert [(s.num_keypoints, s.epsilon) for s in grid.splits()] == [(125, 8), (83, 1000 / 83)]
-    (baseline,) = grid.baselines()
+    settings = Settings(budgets=(1000,), epsilons=(8, 12), words=(1024,), keep_by=("strength",))
+    assert [(s.num_keypoints, s.epsilon) for s in settings.splits()] == [(125, 8), (83, 1000 / 83)]
+    (baseline,) = settings.baselines()
     assert baseline.is_baseline
     with pytest.raises(InvalidInput, match="a pose needs 4 keypoints"):
-        Grid(budgets=(10,)).splits()
+        Settings(budgets=(10,)).splits()
     for wrong in (0, -5, float("inf"), float("nan")):
         with pytest.raises(InvalidInput, match="budget must be"):
-            Grid(budgets=(wrong,))
+            Settings(budgets=(wrong,))
     with pytest.raises(InvalidInput, match="keep-by must be one of"):
-        Grid(keep_by=("luck",))
+        Settings(keep_by=("luck",))
 
 
 def test_the_command_prints_what_is_on_disk(

@@ -1,4 +1,4 @@
-"""A fixed budget per picture: few keypoints that say much, or many that say little?
+"""Ours: a fixed budget per picture, few keypoints that say much or many that say little?
 
 N keypoints at ε each spend B = N·ε, the whole picture's guarantee. No paper asks how B is best
 split. Splits are chosen with one draw of every query and judged with others; the baseline sends
@@ -7,7 +7,6 @@ all keypoints at B/N. Draws are seeded: reproducible releases, not for sending.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import time
 from collections.abc import Mapping, Sequence
@@ -17,59 +16,73 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.checks import as_number, check_count, check_epsilon
+from sfumato.core.checks import as_number
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
-from sfumato.core.randomness import SeededRandom
 from sfumato.core.types import Features
 from sfumato.datasets.scenes import Problem, Query
 from sfumato.device.filters.keep import KEEP_BY
 from sfumato.device.mechanisms import SubsetMechanism
 from sfumato.dictionary import Dictionary
-from sfumato.experiments.budget_outcomes import (
+from sfumato.server.localize import localize
+from sfumato_papers.harness.options import Checked, option
+from sfumato_papers.harness.outcomes import Journal, Kept
+from sfumato_papers.harness.seeds import seeded
+from sfumato_papers.ours.picture_budget_shares import (
     TUNING_SEED,
     Outcome,
-    OutcomeFile,
     Split,
     best_of,
     shares,
 )
-from sfumato.server.localize import localize
 from sfumato_papers.posed_pairs import keep_order, survivals_of
 from sfumato_papers.poses import judge
 
 MIN_KEYPOINTS = 4  # of a pose
 
 
-@dataclass(frozen=True)
-class Grid:
-    """Which splits are tried: for every budget and ε, N = B/ε, with every |K| and ω.
+JOURNAL = Journal("budget", "the budget experiment", Outcome, version=1)
 
-    words      levels |K| of the dictionary, for the baseline too
-    num_seeds  draws that judge, besides the one that chooses
+
+@dataclass(frozen=True)
+class Settings(Checked):
+    """Split a fixed budget per picture: the best N and ε beside all keypoints at B/N.
+
+    Outcomes are written as they are made; the same command goes on where it was stopped.
+    Releases are reproducible, not for sending.
+
+    Example: sfumato experiment budget --data strecha/ --budget 1000,2000,4000 -o budget/
     """
 
-    budgets: tuple[float, ...] = (500, 1000, 2000, 4000)
-    epsilons: tuple[float, ...] = (10, 12, 14)
-    words: tuple[int, ...] = (4096, 16_384)
-    subset_sizes: tuple[int, ...] = (1,)
-    keep_by: tuple[str, ...] = ("strength", "stable")
-    num_seeds: int = 3
+    data: tuple[Path, ...] = option(
+        (),
+        "A scene with cameras.json, or a folder of scenes; repeat for more.",
+        repeat=True,
+        further="Further scenes.",
+        needed="give --data with a folder, or --evaluate with one of outcomes.",
+    )
+    budgets: tuple[float, ...] = option(
+        (500.0, 1000.0, 2000.0, 4000.0), "B = N·ε of a whole picture, several.", "--budget"
+    )
+    epsilons: tuple[float, ...] = option(
+        (10.0, 12.0, 14.0), "ε per descriptor, several; N = B/ε.", "--epsilon", epsilon=True
+    )
+    words: tuple[int, ...] = option((4096, 16_384), "|K|: levels of the dictionary.", low=2)
+    subset_sizes: tuple[int, ...] = option((1,), "ω, words per descriptor.", "--subset-size", low=1)
+    keep_by: tuple[str, ...] = option(
+        ("strength", "stable"),
+        "How N are chosen: strength, spread, stable, several.",
+        choices=KEEP_BY,
+    )
+    num_seeds: int = option(3, "Draws that judge, besides the one that chooses.", "--seeds", low=1)
+    dictionary: str = option("bsds-16k", "A dictionary's folder or name.")
+    every: bool = option(False, "Print every split tried.", "--all")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for budget in self.budgets:
             if not (math.isfinite(as_number("budget", budget)) and budget > 0):
                 raise InvalidInput(f"budget must be a positive number, got {budget!r}.")
-        for epsilon in self.epsilons:
-            check_epsilon(epsilon)
-        for words in self.words:
-            check_count("words", words, low=2)
-        for size in self.subset_sizes:
-            check_count("subset_size", size, low=1)
-        check_count("seeds", self.num_seeds, low=1)
-        for value in self.keep_by:
-            if value not in KEEP_BY:
-                raise InvalidInput(f"keep-by must be one of {', '.join(KEEP_BY)}, got {value!r}.")
 
     def splits(self) -> list[Split]:
         """Every split that leaves enough keypoints for a pose, once."""
@@ -98,32 +111,41 @@ class Grid:
 
 
 def run_budget(
-    folders: Sequence[str | Path],
     problem: Problem,
     dictionary: Dictionary,
-    grid: Grid,
-    work: str | Path,
-    file: OutcomeFile,
+    settings: Settings,
+    path: Path,
     *,
     progress: Progress = silent,
-) -> None:
+) -> Kept[Outcome]:
     """Choose with one draw, then judge the chosen splits and the baselines with the others."""
-    levels = {words: dictionary.at(words) for words in grid.words}
-    runner = _Runner(folders, problem, levels, work, file)
-    splits = grid.splits()
+    about = {
+        "dictionary": Path(settings.dictionary).name,
+        "data": problem.data,
+        "fingerprint": problem.fingerprint,
+        "images": problem.world.num_images,
+        "points": len(problem.world.points),
+        "queries": len(problem.queries),
+    }
+    others = "outcomes of another map, other queries or another dictionary"
+    kept = JOURNAL.begin(path, about, others)
+    levels = {words: dictionary.at(words) for words in settings.words}
+    runner = _Runner(settings.data, problem, levels, kept)
+    splits = settings.splits()
     runner.run([(split, TUNING_SEED) for split in splits], "choosing", progress)
     tuned = [
         share
-        for share in shares(file.outcomes.values(), tuning=True)
+        for share in shares(kept.outcomes.values(), tuning=True)
         if share.split in splits and share.num_answers == len(problem.queries)
     ]
     chosen = [share.split for share in best_of(tuned).values()]
     judged = [
         (split, seed)
-        for seed in range(TUNING_SEED + 1, TUNING_SEED + 1 + grid.num_seeds)
-        for split in [*chosen, *grid.baselines()]
+        for seed in range(TUNING_SEED + 1, TUNING_SEED + 1 + settings.num_seeds)
+        for split in [*chosen, *settings.baselines()]
     ]
     runner.run(judged, "judging", progress)
+    return kept
 
 
 class _Runner:
@@ -132,11 +154,9 @@ class _Runner:
         folders: Sequence[str | Path],
         problem: Problem,
         levels: Mapping[int, Dictionary],
-        work: str | Path,
-        file: OutcomeFile,
+        kept: Kept[Outcome],
     ) -> None:
-        self._folders, self._problem, self._levels = folders, problem, levels
-        self._work, self._file = work, file
+        self._folders, self._problem, self._levels, self._kept = folders, problem, levels, kept
         self._orders: dict[tuple[str, str], NDArray[np.int64]] = {}
 
     def run(self, wanted: Sequence[tuple[Split, int]], stage: str, progress: Progress) -> None:
@@ -144,21 +164,20 @@ class _Runner:
             (split, seed, query)
             for split, seed in wanted
             for query in self._problem.queries
-            if (split, seed, query.name) not in self._file.outcomes
+            if (split, seed, query.name) not in self._kept
         ]
         for done, (split, seed, query) in enumerate(todo):
             progress(stage, done, len(todo))
-            self._file.add(self._ask(split, seed, query))
+            self._kept.add(self._ask(split, seed, query))
         progress(stage, len(todo), len(todo))
 
     def _ask(self, split: Split, seed: int, query: Query) -> Outcome:
-        features = self._kept(query, split)
+        features = self._strongest(query, split)
         epsilon = split.epsilon
         if epsilon is None:  # the baseline: all keypoints, whatever is left for each
             epsilon = split.budget / max(len(features), 1)
         level = self._levels[split.num_words]
-        drawn = f"{seed}|{query.name}|{split.budget}|{epsilon}|{split.num_words}|{split.keep_by}"
-        rng = SeededRandom(int.from_bytes(hashlib.sha256(drawn.encode()).digest()[:8], "big"))
+        rng = seeded(seed, query.name, split.budget, epsilon, split.num_words, split.keep_by)
         mechanism = SubsetMechanism(epsilon, split.subset_size, level)
         release = mechanism.release(features, rng=rng, camera=query.camera)
         start = time.perf_counter()
@@ -179,13 +198,14 @@ class _Runner:
             seconds=seconds,
         )
 
-    def _kept(self, query: Query, split: Split) -> Features:
+    def _strongest(self, query: Query, split: Split) -> Features:
         if split.num_keypoints is None:
             return query.features
         key = query.name, split.keep_by
         if key not in self._orders:
             survived = None
             if split.keep_by == "stable":
-                survived = survivals_of(self._folders, query.name, query.features, self._work, None)
+                work = self._kept.path.parent
+                survived = survivals_of(self._folders, query.name, query.features, work, None)
             self._orders[key] = keep_order(query.features, split.keep_by, survived)
         return query.features.take(self._orders[key][: split.num_keypoints])

@@ -1,0 +1,249 @@
+"""Ours: the table of `sfumato experiment budget`, what it recommends, and the plot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from sfumato.core.odds import subset_coin
+from sfumato.core.progress import Progress
+from sfumato.datasets.scenes import open_scenes
+from sfumato.dictionary import Dictionary
+from sfumato_papers.harness.command import Report, make_command
+from sfumato_papers.harness.plot import (
+    BLUE,
+    GREEN,
+    INK,
+    RED,
+    curve,
+    legend,
+    log2_ticks,
+    panels,
+    save_plot,
+)
+from sfumato_papers.harness.table import Table, show
+from sfumato_papers.ours.picture_budget import JOURNAL, Settings, run_budget
+from sfumato_papers.ours.picture_budget_shares import Outcome, Share, Split, best_of, shares
+from sfumato_papers.posed_pairs import scene_folders
+
+
+@dataclass(frozen=True)
+class Advice:
+    """For one budget and way to keep: the split chosen, and the baseline it is compared with.
+
+    Both are judged with draws that did not choose; None where a run was stopped before.
+    """
+
+    chosen: Share
+    judged: Share | None
+    baseline: Share | None
+
+    @property
+    def gain(self) -> float | None:
+        if self.judged is None or self.baseline is None:
+            return None
+        return self.judged.share - self.baseline.share
+
+    @property
+    def is_beyond_doubt(self) -> bool:
+        """The two intervals do not touch."""
+        if self.judged is None or self.baseline is None:
+            return False
+        return self.judged.interval[0] > self.baseline.interval[1]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "budget": self.chosen.split.budget,
+            "chosen_by": self.chosen.as_dict(),
+            "judged": None if self.judged is None else self.judged.as_dict(),
+            "all_keypoints": None if self.baseline is None else self.baseline.as_dict(),
+            "gain": self.gain,
+            "intervals_apart": self.is_beyond_doubt,
+        }
+
+
+def advise(head: Mapping[str, Any], outcomes: Sequence[Outcome]) -> list[Advice]:
+    """One advice for every budget and way to keep, smallest budget first."""
+    whole = head["queries"]
+    tuned = [one for one in shares(outcomes, tuning=True) if one.num_answers == whole]
+    # A draw that was stopped half-way has answered the easy or the hard queries only.
+    judged = {
+        one.split: one for one in shares(outcomes, tuning=False) if one.num_answers % whole == 0
+    }
+    baselines: dict[float, Share] = {}
+    for split, one in judged.items():
+        best = baselines.get(split.budget)
+        if split.is_baseline and (best is None or one.share > best.share):
+            baselines[split.budget] = one  # with hindsight, which favours it
+    return [
+        Advice(share, judged.get(share.split), baselines.get(budget))
+        for (budget, _), share in sorted(best_of(tuned).items())
+    ]
+
+
+def report_lines(
+    head: Mapping[str, Any], outcomes: Sequence[Outcome], *, every: bool = False
+) -> list[str | Table]:
+    """Advice as a table; with `every`, all splits that were tried too."""
+    heads = ["B", "kept by", "N", "ε", "|K|", "ω", "sends true", "chosen at", "judged", "95 %",
+             "wrong", "all at B/N", "ε there", "95 %", "gain"]  # fmt: skip
+    found = advise(head, outcomes)
+    lines: list[str | Table] = [
+        f"{head['data']}: map of {head['images']} images and {head['points']:,} points, "
+        f"{head['queries']} queries; dictionary {head['dictionary']}",
+        "",
+        Table(heads, [_cells(advice) for advice in found], left=(1,)),
+        "",
+        *_recommended(found),
+    ]
+    if every:
+        tried = sorted(
+            shares(outcomes, tuning=True),
+            key=lambda one: (one.split.budget, one.split.keep_by, -one.share, -one.median_inliers),
+        )
+        names = ["B", "kept by", "N", "ε", "|K|", "ω", "localized", "inliers"]
+        lines += ["", "All splits, one draw of each query:"]
+        lines.append(Table(names, [_tried(one) for one in tried], left=(1,)))
+    return [*lines, "", *NOTES]
+
+
+def _recommended(found: Sequence[Advice]) -> list[str]:
+    lines = []
+    for budget in dict.fromkeys(advice.chosen.split.budget for advice in found):
+        those = [one for one in found if one.chosen.split.budget == budget and one.judged]
+        if not those:
+            continue
+        best = max(those, key=lambda one: one.judged.share if one.judged else 0)
+        split, gain = best.chosen.split, best.gain
+        if best.judged is None or gain is None:
+            continue
+        said = "the intervals are apart" if best.is_beyond_doubt else "within the intervals"
+        lines.append(
+            f"B = {budget:g} per picture: send {split.num_keypoints} keypoints by {split.keep_by} "
+            f"at ε = {split.epsilon:g} per descriptor, {split.subset_size} of "
+            f"{split.num_words:,} words: {100 * best.judged.share:.0f} % localized, "
+            f"{100 * gain:+.0f} points against all at B/N ({said})"
+        )
+    return lines
+
+
+def _split(split: Split) -> list[str]:
+    return [
+        f"{split.budget:g}",
+        split.keep_by,
+        str(split.num_keypoints or "all"),
+        show(split.epsilon, "g"),
+        f"{split.num_words:,}",
+        str(split.subset_size),
+    ]
+
+
+def _cells(advice: Advice) -> list[str]:
+    split, judged, baseline = advice.chosen.split, advice.judged, advice.baseline
+    coin = subset_coin(split.epsilon or 0.0, split.num_words, split.subset_size)
+    return [
+        *_split(split),
+        f"{100 * float(coin.probability):.0f} %",
+        _count(advice.chosen),
+        _count(judged),
+        _interval(judged),
+        show(judged and judged.num_wrong),
+        _count(baseline),
+        show(baseline and baseline.mean_spent / baseline.mean_keypoints, ".2f"),
+        _interval(baseline),
+        show(advice.gain, "+.0f", 100),
+    ]
+
+
+def _count(share: Share | None) -> str:
+    return "–" if share is None else f"{share.num_localized}/{share.num_answers}"
+
+
+def _interval(share: Share | None) -> str:
+    return "–" if share is None else "–".join(f"{100 * end:.0f}" for end in share.interval)
+
+
+def _tried(one: Share) -> list[str]:
+    return [*_split(one.split), _count(one), f"{one.median_inliers:.0f}"]
+
+
+NOTES = (
+    "B = N·ε is what a whole picture spends; ε is per descriptor. Localized: within .25 m and 2°.",
+    "The split was chosen with one draw of each query and judged with others of the same queries;",
+    "95 %: Wilson's, as if all answers were independent. wrong: poses beyond 5 m or 10°. all at",
+    "B/N: every keypoint of the picture, each with its share of B, the best |K| with hindsight.",
+    "Positions and N: not protected.",
+    "Releases are reproducible (seeded), not for sending.",
+)
+
+_COLORS = {"strength": INK, "spread": BLUE, "stable": GREEN}
+
+
+def draw_plot(found: Sequence[Advice], path: Path) -> Path:
+    """The chosen splits and the baseline, with intervals and the N·ε of each point."""
+    figure, (axis,) = panels(1, (7.2, 4.2))
+    for place, (keep_by, color) in enumerate(_COLORS.items()):
+        chosen = {
+            advice.chosen.split.budget: advice.judged
+            for advice in found
+            if advice.chosen.split.keep_by == keep_by and advice.judged is not None
+        }
+        _draw(axis, chosen, color=color, label=f"best split, kept by {keep_by}")
+        for budget, share in chosen.items():
+            axis.annotate(
+                f"{share.split.num_keypoints}·{share.split.epsilon:.3g}",
+                (budget, 100 * share.share),
+                textcoords="offset points",
+                xytext=(6, 8 - 18 * place),
+                fontsize=8,
+                color=color,
+            )
+    baselines = {one.chosen.split.budget: one.baseline for one in found if one.baseline is not None}
+    _draw(axis, baselines, color=RED, label="all keypoints at B/N")
+    budgets = sorted({advice.chosen.split.budget for advice in found})
+    log2_ticks(axis, budgets, ",.0f")
+    if budgets:
+        axis.set_xlim(budgets[0] / 1.25, budgets[-1] * 1.4)
+    axis.set_xlabel("budget of a whole picture, B = N·ε (ε per descriptor)")
+    axis.set_ylabel("localized within .25 m, 2° (%)")
+    axis.set_ylim(-4, 104)
+    legend(axis, fontsize=9, loc=(0.6, 0.12))
+    return save_plot(figure, path, dpi=120)
+
+
+def _draw(axis: Any, points: Mapping[float, Share], **look: Any) -> None:
+    shown = []
+    for budget, share in sorted(points.items()):
+        low, high = share.interval
+        away = 100 * (share.share - low), 100 * (high - share.share)
+        shown.append((budget, 100 * share.share, away))
+    curve(axis, shown, markersize=5, capsize=3, **look)
+
+
+def _run(settings: Settings, path: Path, progress: Progress) -> None:
+    settings = replace(settings, data=tuple(scene_folders(settings.data)))
+    words = Dictionary.load(settings.dictionary)
+    problem = open_scenes(settings.data, path.parent, progress=progress)
+    run_budget(problem, words, settings, path, progress=progress)
+
+
+def _report(path: Path, settings: Settings, ran: Any) -> Report:
+    head, outcomes = JOURNAL.read(path)
+    found = advise(head, outcomes)
+    plot = draw_plot(found, path.parent / "budget.png")
+    lines = report_lines(head, outcomes, every=settings.every)
+    return Report(
+        [*lines, f"outcomes: {path}", f"plot: {plot}"],
+        {**head, "advice": [one.as_dict() for one in found], "plot": str(plot)},
+    )
+
+
+command = make_command(
+    Settings,
+    run=_run,
+    report=_report,
+    output="experiment-budget",
+    writes="Folder for the map, outcomes and the plot.",
+)

@@ -121,12 +121,13 @@ def read_settings(settings: type, given: Mapping[str, Any]) -> Any:
         value, parse = given[item.name], item.metadata["parse"]
         if item.metadata["repeat"]:
             value = (*(value or ()), *(given.get(f"further_{item.name}") or ()))
-        elif parse is not None and value is not None:
+        elif value is None:
+            value = item.default
+        elif parse is not None:
             value = parse(value)
         elif get_origin(hints[item.name]) is tuple:
             reader = _READERS[get_args(hints[item.name])[0]]
-            is_empty = value is None or value == "none"
-            value = () if is_empty else reader(_flag(item).removeprefix("--"), value)
+            value = () if value == "none" else reader(_flag(item).removeprefix("--"), value)
         values[item.name] = value
     return settings(**values)
 

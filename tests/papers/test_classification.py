@@ -15,21 +15,21 @@ from sklearn.datasets import load_digits
 from commands import sfumato_json
 from sfumato.classification.validation import hold_out
 from sfumato.core.errors import InvalidInput, Mismatch, Missing
-from sfumato.experiments import classification_recipes
-from sfumato.experiments.classification import (
-    Grid,
+from sfumato_papers.dcaconv import recipes
+from sfumato_papers.dcaconv.classification import (
+    JOURNAL,
     Setting,
-    read_outcomes,
+    Settings,
     run_classification,
 )
-from sfumato.experiments.classification_data import open_problem
-from sfumato.experiments.classification_paper import (
+from sfumato_papers.dcaconv.classification_table import NOTES, cells, summarise
+from sfumato_papers.dcaconv.pictures import open_problem
+from sfumato_papers.dcaconv.printed import (
     EPSILONS,
     TABLES,
     best_of_paper,
     paper_accuracy,
 )
-from sfumato.experiments.classification_table import summarise, table_lines
 
 
 def write_idx(path: Path, array: Any) -> None:
@@ -48,19 +48,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-GRID = Grid(epsilons=(2.0, None), num_seeds=2, encoders=("dcaconv-2", "pixels-16"))
+GRID = Settings(epsilons=(2.0, None), num_seeds=2, encoders=("dcaconv-2", "pixels-16"))
 
 
-def test_cells_are_run_once_and_gone_on_with(folder: Path, tmp_path: Path) -> None:
+def testcells_are_run_once_and_gone_on_with(folder: Path, tmp_path: Path) -> None:
     problem, path = open_problem("mnist", folder), tmp_path / "outcomes.jsonl"
     assert run_classification(problem, GRID, path) == []
-    head, outcomes = read_outcomes(path)
+    head, outcomes = JOURNAL.read(path)
     assert (head["train"], head["test"]) == (700, 200)
     assert len(outcomes) == 2 * 2 * 3  # encoders × learners × (two seeds, and clean once)
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(lines[:-1]) + lines[-1][:20])  # killed while the last was written
     run_classification(problem, GRID, path)
-    again = read_outcomes(path)[1]
+    again = JOURNAL.read(path)[1]
     assert [(o.setting, o.seed, o.correct) for o in again] == [
         (o.setting, o.seed, o.correct) for o in outcomes
     ]
@@ -75,9 +75,9 @@ def test_noise_costs_accuracy_and_every_row_says_what_a_picture_pays(
     folder: Path, tmp_path: Path
 ) -> None:
     problem, path = open_problem("mnist", folder), tmp_path / "outcomes.jsonl"
-    grid = Grid(epsilons=(0.5, None), num_seeds=1, encoders=("pixels-16",))
+    grid = Settings(epsilons=(0.5, None), num_seeds=1, encoders=("pixels-16",))
     run_classification(problem, grid, path)
-    head, outcomes = read_outcomes(path)
+    _, outcomes = JOURNAL.read(path)
     rows = summarise("mnist", outcomes)
     assert len(rows) == 4
     for row in rows:
@@ -86,15 +86,14 @@ def test_noise_costs_accuracy_and_every_row_says_what_a_picture_pays(
         assert row.paper is None  # the paper prints no pixel row
     knn = {row.setting.epsilon: row.accuracy for row in rows if row.setting.learner == "knn"}
     assert knn[None] > 75 > knn[0.5] + 10  # K = 100 of 700 pictures is far too many
-    text = "\n".join(table_lines(head, rows))
-    assert "Labels are not protected" in text
-    assert " 128 " in text
+    assert any("Labels are not protected" in note for note in NOTES)
+    assert any("128" in cells(row) for row in rows)
 
 
 def test_the_encoder_of_each_epsilon_is_chosen_without_test_pictures(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(classification_recipes, "CANDIDATES", ("position-4", "position-16"))
+    monkeypatch.setattr(recipes, "CANDIDATES", ("position-4", "position-16"))
     problem, path = open_problem("mnist", folder), tmp_path / "outcomes.jsonl"
     asked: list[int] = []
     original = hold_out
@@ -103,8 +102,8 @@ def test_the_encoder_of_each_epsilon_is_chosen_without_test_pictures(
         asked.append(len(labels))
         return original(labels, share, seed=seed)
 
-    monkeypatch.setattr(classification_recipes, "hold_out", spied)
-    run_classification(problem, Grid(recipe="sfumato", epsilons=(1.0,), num_seeds=1), path)
+    monkeypatch.setattr(recipes, "hold_out", spied)
+    run_classification(problem, Settings(recipe="sfumato", epsilons=(1.0,), num_seeds=1), path)
     assert set(asked) == {700, 350}  # all training pictures, and the half that is left of them
     choice = json.loads(path.read_text().splitlines()[1])
     assert set(choice["held_out_accuracy"]) == {
@@ -112,7 +111,7 @@ def test_the_encoder_of_each_epsilon_is_chosen_without_test_pictures(
         for encoder in ("position-4", "position-16")
         for learner in ("naive-bayes", "knn")
     }
-    (outcome,) = read_outcomes(path)[1]
+    (outcome,) = JOURNAL.read(path)[1]
     assert outcome.setting == Setting("sfumato", choice["encoder"], choice["learner"], 1.0)
     best = f"{choice['encoder']}, {choice['learner']}"
     assert choice["held_out_accuracy"][best] == max(choice["held_out_accuracy"].values())
@@ -126,12 +125,12 @@ def test_a_missing_package_is_told_and_the_rest_is_run(
     def absent() -> Any:
         raise Missing("needs a package.")
 
-    monkeypatch.setitem(classification_recipes.ENCODERS, "binary-network", absent)
-    grid = Grid(epsilons=(None,), num_seeds=1, encoders=("binary-network", "pixels-16"))
+    monkeypatch.setitem(recipes.ENCODERS, "binary-network", absent)
+    grid = Settings(epsilons=(None,), num_seeds=1, encoders=("binary-network", "pixels-16"))
     path = tmp_path / "outcomes.jsonl"
     notes = run_classification(open_problem("mnist", folder), grid, path)
     assert notes == ["binary-network was not run: needs a package."]
-    assert len(read_outcomes(path)[1]) == 2
+    assert len(JOURNAL.read(path)[1]) == 2
 
 
 def test_the_papers_tables_are_complete() -> None:
@@ -168,7 +167,7 @@ def test_what_is_not_there_is_told(tmp_path: Path, folder: Path) -> None:
         open_problem("cifar", folder)
     for options in ({"recipe": "ours"}, {"encoders": ("sift",)}, {"epsilons": (-1.0,)}):
         with pytest.raises(InvalidInput):
-            Grid(**options)
+            Settings(**options)
 
 
 def test_the_command_prints_the_table_and_draws(

@@ -12,10 +12,10 @@ from sklearn.datasets import load_digits
 from sfumato.classification.orientations import OrientationCodes
 from sfumato.classification.pixels import PixelCodes
 from sfumato.core.errors import InvalidInput
-from sfumato.experiments import classification_whole as whole
-from sfumato.experiments.classification import Grid, read_outcomes, run_classification
-from sfumato.experiments.classification_data import Problem
-from sfumato.experiments.records import read_records
+from sfumato_papers.dcaconv import one_code as whole
+from sfumato_papers.dcaconv.classification import JOURNAL, Settings, run_classification
+from sfumato_papers.dcaconv.pictures import Problem
+from sfumato_papers.harness.outcomes import read_records
 
 
 @pytest.fixture
@@ -36,9 +36,9 @@ def test_settings_are_chosen_on_training_pictures_and_epsilon_is_the_picture_s(
     problem: Problem, tmp_path: Path
 ) -> None:
     path = tmp_path / "outcomes.jsonl"
-    grid = Grid(recipe="whole", epsilons=(4.0,), num_seeds=2)
+    grid = Settings(recipe="whole", epsilons=(4.0,), num_seeds=2)
     assert run_classification(problem, grid, path) == []
-    _, outcomes = read_outcomes(path)
+    _, outcomes = JOURNAL.read(path)
     assert [outcome.seed for outcome in outcomes] == [0, 1]
     for outcome in outcomes:
         assert outcome.num_codes == 1
@@ -51,9 +51,9 @@ def test_settings_are_chosen_on_training_pictures_and_epsilon_is_the_picture_s(
 
 def test_a_stopped_run_goes_on_with_its_choice(problem: Problem, tmp_path: Path) -> None:
     path = tmp_path / "outcomes.jsonl"
-    run_classification(problem, Grid(recipe="whole", epsilons=(4.0,), num_seeds=1), path)
+    run_classification(problem, Settings(recipe="whole", epsilons=(4.0,), num_seeds=1), path)
     before = path.read_text().splitlines()
-    run_classification(problem, Grid(recipe="whole", epsilons=(4.0,), num_seeds=2), path)
+    run_classification(problem, Settings(recipe="whole", epsilons=(4.0,), num_seeds=2), path)
     after = path.read_text().splitlines()
     assert after[: len(before)] == before
     assert len(after) == len(before) + 1
@@ -62,7 +62,7 @@ def test_a_stopped_run_goes_on_with_its_choice(problem: Problem, tmp_path: Path)
 def test_clean_codes_are_no_whole_picture_guarantee(problem: Problem, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="finite ε"):
         run_classification(
-            problem, Grid(recipe="whole", epsilons=(None,)), tmp_path / "outcomes.jsonl"
+            problem, Settings(recipe="whole", epsilons=(None,)), tmp_path / "outcomes.jsonl"
         )
 
 

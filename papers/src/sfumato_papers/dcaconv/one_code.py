@@ -1,4 +1,4 @@
-"""One code a picture: what can be learnt when ε is the whole picture's, not one code's.
+"""Ours beside DCAConv: one code a picture, so that ε is the whole picture's and not one code's.
 
 Every training picture sends a single code from a random place. Encoder and smoothing are chosen
 for each ε with held-out training pictures; encoders marked "fixed" learn nothing from pictures.
@@ -24,13 +24,11 @@ from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import SeededRandom
 from sfumato.device.mechanisms.randomized_response import RandomizedResponse
-from sfumato.experiments.classification import Grid, Outcome, Setting, open_outcomes
-from sfumato.experiments.classification_data import Problem
-from sfumato.experiments.records import append_record, read_records
+from sfumato_papers.dcaconv.classification import Outcome, Setting, Settings, open_outcomes
+from sfumato_papers.dcaconv.pictures import Problem
+from sfumato_papers.harness.outcomes import append_record, records_of
 
 NUM_SENT = 1
-#: ε of a whole picture.
-WHOLE_EPSILONS: tuple[float | None, ...] = (1.0, 2.0)
 #: What is chosen from; "fixed" encoders learn nothing from pictures.
 WHOLE_ENCODERS: dict[str, Callable[[], Any]] = {
     "fixed 4 orientations, margin 0": lambda: OrientationCodes(4, stride=2),
@@ -66,25 +64,25 @@ class WholeChoice:
 
 
 def run_whole_pictures(
-    problem: Problem, grid: Grid, path: Path, *, progress: Progress = silent
+    problem: Problem, settings: Settings, path: Path, *, progress: Progress = silent
 ) -> list[str]:
     """Run every cell that is not on disk, its settings chosen first; nothing is left out."""
-    done = open_outcomes(path, problem)
-    epsilons = [epsilon for epsilon in grid.epsilons if epsilon is not None]
-    if len(epsilons) < len(grid.epsilons) or not epsilons:
+    kept = open_outcomes(path, problem)
+    epsilons = [epsilon for epsilon in settings.chosen_epsilons if epsilon is not None]
+    if len(epsilons) < len(settings.chosen_epsilons) or not epsilons:
         raise InvalidInput("the whole-picture recipe needs finite ε, such as 1 and 2.")
     choices = _choices(problem, epsilons, path, progress)
     for name in dict.fromkeys(choice.encoder for choice in choices):
         cells = [
             (choice, seed)
             for choice in choices
-            for seed in range(grid.num_seeds)
-            if choice.encoder == name and (_setting(choice), seed) not in done
+            for seed in range(settings.num_seeds)
+            if choice.encoder == name and (_setting(choice), seed) not in kept
         ]
         if cells:
             for outcome in _outcomes(problem, name, cells):
-                append_record(path, {"kind": "outcome", **asdict(outcome)})
-                progress("whole pictures", outcome.seed + 1, grid.num_seeds)
+                kept.add(outcome)
+                progress("whole pictures", outcome.seed + 1, settings.num_seeds)
     return []
 
 
@@ -126,11 +124,7 @@ def _choices(
     problem: Problem, epsilons: list[float], path: Path, progress: Progress
 ) -> list[WholeChoice]:
     """The choice for every ε; those on disk are kept."""
-    found = {}
-    for record in read_records(path):
-        if record.get("kind") == "whole-choice":
-            content = {key: value for key, value in record.items() if key != "kind"}
-            found[record["epsilon"]] = WholeChoice(**content)
+    found = {one["epsilon"]: WholeChoice(**one) for one in records_of(path, "whole-choice")}
     asked = [epsilon for epsilon in epsilons if epsilon not in found]
     if asked:
         tables = _candidate_scores(problem, asked, progress)

@@ -1,4 +1,4 @@
-"""The pictures of the classification experiment: MNIST, Fashion-MNIST, cropped Yale B."""
+"""DCAConv, Tables 1 and 2: the pictures, of MNIST, Fashion-MNIST and cropped Yale B."""
 
 from __future__ import annotations
 

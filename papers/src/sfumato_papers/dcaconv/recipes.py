@@ -1,4 +1,4 @@
-"""Which encoder and which learner stand behind a row, and how their settings are chosen.
+"""DCAConv, Tables 1 and 2: the encoders and learners behind each row, and how they are chosen.
 
 Settings are chosen with pictures held out of the training set, never with test pictures. Who
 chooses sees raw training pictures, as who fits the filters does.

@@ -1,9 +1,11 @@
-"""What the paper prints, for our figures to stand beside [dcaconv, Tables 1 and 2]."""
+"""DCAConv, Tables 1 and 2: what the paper prints, for our figures to stand beside."""
 
 from __future__ import annotations
 
 #: ε per code of both tables; None is clean.
 EPSILONS: tuple[float | None, ...] = (0.1, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, None)
+#: ε of a whole picture, where one code of it is sent; the paper has no such row.
+WHOLE_EPSILONS: tuple[float | None, ...] = (1.0, 2.0)
 
 #: (encoder, learner, dataset) → accuracy in percent at each ε.
 TABLES: dict[tuple[str, str, str], tuple[float, ...]] = {

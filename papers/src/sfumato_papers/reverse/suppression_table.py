@@ -1,4 +1,4 @@
-"""The table of selective suppression, ours beside the paper's."""
+"""Reverse engineering, Table 2: the table of selective suppression, ours beside the paper's."""
 
 from __future__ import annotations
 
@@ -8,24 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.experiments.suppression import HIDE, Outcome
-from sfumato.experiments.suppression_attack import Again
-from sfumato.experiments.suppression_cost import MIN_INLIERS
+from sfumato_papers.harness.table import Table, show
+from sfumato_papers.reverse.suppression import HIDE, Outcome
+from sfumato_papers.reverse.suppression_attacks import Again
+from sfumato_papers.reverse.suppression_cost import MIN_INLIERS
 
-HEADINGS = (
-    "hidden",
-    "decoys",
-    "releases",
-    "sent",
-    "inside",
-    "on people",
-    "match recall",
-    "inliers",
-    "found again",
-    "by chance",
-    "guessed",
-    "right",
-)
+HEADINGS = ("hidden", "decoys", "releases", "sent", "inside", "on people", "match recall",
+            "inliers", "found again", "by chance", "guessed", "right")  # fmt: skip
 
 #: reverse, Table 2, SIFT: object recall and matching recall, without and with suppression.
 PAPER = "reverse, Table 2, SIFT, YOLOv3: object recall 20 % → 2.21 %, matching recall 100 % → 88 %"
@@ -58,6 +47,19 @@ class Row:
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+@dataclass(frozen=True)
+class Results:
+    """All that a folder holds; auc: how well decoys are told apart, None where not measured."""
+
+    head: Mapping[str, Any]
+    outcomes: Sequence[Outcome]
+    again: Sequence[Again] = ()
+    auc: Mapping[str, float] | None = None
+
+    def rows(self) -> tuple[Row, ...]:
+        return summarise(self.outcomes, self.again)
 
 
 def summarise(outcomes: Sequence[Outcome], again: Sequence[Again] = ()) -> tuple[Row, ...]:
@@ -111,20 +113,19 @@ def cells(row: Row) -> list[str]:
         str(row.num_releases),
         f"{row.num_sent:.0f}",
         str(row.num_inside),
-        _percent(row.on_people),
-        _percent(row.matching_recall),
-        "–" if row.inliers is None else f"{row.inliers:.0f}",
-        _percent(row.found_again),
-        _percent(row.by_chance),
-        _percent(row.guessed),
-        _percent(row.right_guesses),
+        show(row.on_people, ".1%"),
+        show(row.matching_recall, ".1%"),
+        show(row.inliers, ".0f"),
+        show(row.found_again, ".1%"),
+        show(row.by_chance, ".1%"),
+        show(row.guessed, ".1%"),
+        show(row.right_guesses, ".1%"),
     ]
 
 
-def notes(
-    head: Mapping[str, Any], outcomes: Sequence[Outcome], auc: Mapping[str, float] | None
-) -> list[str]:
+def notes(results: Results) -> list[str]:
     """What must be known to read the table."""
+    head, outcomes, auc = results.head, results.outcomes, results.auc
     found, people = detector_recall(outcomes)
     lines = [
         f"{len(head['pictures'])} pictures, {people} people; the detector {head['detector']!r} "
@@ -151,24 +152,7 @@ def notes(
     return [*lines, PAPER + "."]
 
 
-def table_lines(
-    head: Mapping[str, Any],
-    outcomes: Sequence[Outcome],
-    again: Sequence[Again] = (),
-    auc: Mapping[str, float] | None = None,
-) -> list[str]:
-    """The table as text."""
-    body = [list(HEADINGS), *(cells(row) for row in summarise(outcomes, again))]
-    widths = [max(len(line[i]) for line in body) for i in range(len(HEADINGS))]
-    lines = [
-        "  ".join(
-            cell.ljust(width) if i < 2 else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in body
-    ]
-    return [*lines, "", *notes(head, outcomes, auc)]
-
-
-def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.1f} %"
+def report_lines(results: Results) -> list[str | Table]:
+    """The table, with what must be known to read it."""
+    body = [cells(row) for row in results.rows()]
+    return [Table(HEADINGS, body, left=(0, 1)), "", *notes(results)]

@@ -1,8 +1,7 @@
-"""Suppression as a picture: what is seen, what is sent, what is guessed from it."""
+"""Reverse engineering, Table 2: suppression as a picture and as a page of HTML."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -18,12 +17,11 @@ from sfumato.datasets.pascal import Annotated
 from sfumato.detectors.base import Boxes
 from sfumato.device.filters import Decoys
 from sfumato.dictionary import Dictionary
-from sfumato.experiments.suppression import NOTHING, Grid, Outcome, Sent, hide_and_keep
-from sfumato.experiments.suppression_attack import Again
-from sfumato.experiments.suppression_table import HEADINGS, cells, notes, summarise
 from sfumato.features import extract, load_image
 from sfumato.pages.frame import framed_page, header, made_section, table
 from sfumato.pages.pictures import embedded_jpeg
+from sfumato_papers.reverse.suppression import NOTHING, Sent, Settings, hide_and_keep
+from sfumato_papers.reverse.suppression_table import HEADINGS, Results, cells, notes
 
 _CSS = "figure { margin: 0; } figure img { max-width: 100%; height: auto; border-radius: 12px; }"
 _TRUE, _DECOY, _BOX, _GUESS = "#17646d", "#a8522f", "#a8522f", "#7a4213"
@@ -33,7 +31,7 @@ def draw_sheet(
     item: Annotated,
     boxes: Boxes,
     dictionary: Dictionary,
-    grid: Grid,
+    settings: Settings,
     path: Path,
     *,
     inverter: Inverter | None = None,
@@ -47,7 +45,7 @@ def draw_sheet(
     picture = load_image(item.picture)
     features = extract(picture, dictionary.extractor)
     ways: dict[str, Sent] = {
-        name: hide_and_keep(features, picture, hidden, grid, decoys, SeededRandom(0))
+        name: hide_and_keep(features, picture, hidden, settings, decoys, SeededRandom(0))
         for name, hidden, decoys in (
             ("everything is sent", NOTHING, None),
             ("regions are suppressed", boxes, None),
@@ -101,21 +99,12 @@ def _outline(axis: Any, boxes: Boxes, color: str, style: str) -> None:
         axis.add_patch(place)
 
 
-def suppression_page(
-    head: Mapping[str, Any],
-    outcomes: Sequence[Outcome],
-    again: Sequence[Again],
-    auc: Mapping[str, float] | None,
-    sheet: NDArray[np.uint8],
-    command: str,
-) -> str:
+def suppression_page(results: Results, sheet: NDArray[np.uint8], command: str) -> str:
     """The whole result as one page of HTML."""
-    rows = summarise(outcomes, again)
+    rows = results.rows()
     inside = sum(row.num_inside for row in rows if row.hide != "nothing")
     releases = sum(row.num_releases for row in rows if row.hide != "nothing")
-    explained = "".join(
-        f"<p class='small'>{escape(line)}</p>" for line in notes(head, outcomes, auc)
-    )
+    explained = "".join(f"<p class='small'>{escape(line)}</p>" for line in notes(results))
     return framed_page(
         "sfumato: nothing around people",
         header(

@@ -1,4 +1,4 @@
-"""Selective suppression [reverse, §5.5, Table 2]: what it hides, what it costs, what shows anyway.
+"""Reverse engineering, Table 2: selective suppression, what it hides, costs and shows anyway.
 
 Pictures with known people. Each is released with nothing hidden, with what a detector finds
 hidden, and with the true boxes hidden; without decoys and with them. Every release is read back
@@ -8,7 +8,7 @@ from its bytes and counted.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.adversary.infer.holes import HolesAttack
-from sfumato.core.checks import check_count, check_epsilon
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import SeededRandom
@@ -30,29 +29,51 @@ from sfumato.detectors.run import detect
 from sfumato.device.filters import Decoys, KeepStrongest, Suppress, Suppression
 from sfumato.device.mechanisms import Plain, SubsetMechanism
 from sfumato.dictionary import Dictionary
-from sfumato.experiments.records import append_record, begin_records, read_records
-from sfumato.experiments.suppression_cost import changed_copy, count_inliers, moved_boxes
 from sfumato.features import extract, load_image
+from sfumato_papers.harness.options import Checked, option
+from sfumato_papers.harness.outcomes import Journal
+from sfumato_papers.reverse.suppression_cost import changed_copy, count_inliers, moved_boxes
 
 HIDE = ("nothing", "detected", "given")
 MIN_OVERLAP = 0.5
 
 
 @dataclass(frozen=True)
-class Grid:
-    """ε is per descriptor; `max_keypoints` are the strongest of what was not hidden."""
+class Settings(Checked):
+    """Suppress keypoints around people: what is hidden, what it costs, what shows anyway.
 
-    margin: float = 0.1
-    reach: float = 0.0
-    epsilon: float = 10.0
+    Outcomes are written as they are made; the same command goes on where it was stopped. HTML
+    and PNG show one of the pictures: keep them as private as the pictures are.
+
+    Example: sfumato experiment suppression --data penn_fudan -o suppression
+    """
+
+    data: Path | None = option(
+        None,
+        "Pictures with PASCAL-style boxes: folders images and annotations.",
+        needed="give --data with a folder, or --evaluate with one of outcomes.",
+    )
+    detector: str = option("person", "person (built in), or a YOLO file as ONNX.")
+    margin: float = option(0.1, "Share of a box's shorter side.")
+    reach: float = option(0.0, "Diameters from which keypoints see inside.")
+    epsilon: float = option(10.0, "ε per descriptor.", epsilon=True)
     subset_size: int = 2
-    max_keypoints: int = 1000
-    num_seeds: int = 3
+    dictionary: str = option("bsds-16k", "A dictionary's folder or name.")
+    max_keypoints: int = option(1000, "The strongest of what was not hidden.", low=1)
+    num_seeds: int = option(3, "Releases of each picture and setting.", "--seeds", low=1)
+    networks: Path | None = option(
+        None, "Folder of inversion networks; the shipped ones otherwise."
+    )
+    shown: int = option(0, "Number of the picture drawn, from 0.")
 
-    def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
-        check_count("max_keypoints", self.max_keypoints, low=1)
-        check_count("seeds", self.num_seeds, low=1)
+    def about(self, detector: Detector, pictures: Sequence[Annotated]) -> dict[str, Any]:
+        """What outcomes depend on; those of other settings are not mixed in."""
+        names = ("margin", "reach", "epsilon", "subset_size", "max_keypoints", "num_seeds")
+        return {
+            **{name: getattr(self, name) for name in names},
+            "detector": detector.name,
+            "pictures": [item.name for item in pictures],
+        }
 
 
 @dataclass(frozen=True)
@@ -85,9 +106,16 @@ class Outcome:
     people_guessed: int
     inliers: int | None
 
+    @property
+    def key(self) -> tuple[str, str, bool, int]:
+        return self.picture, self.hide, self.has_decoys, self.seed
 
-def settings(grid: Grid) -> Iterator[tuple[str, bool, int]]:
-    for seed in range(grid.num_seeds):
+
+JOURNAL = Journal("suppression", "the suppression experiment", Outcome)
+
+
+def ways(settings: Settings) -> Iterator[tuple[str, bool, int]]:
+    for seed in range(settings.num_seeds):
         for hide in HIDE:
             for has_decoys in (False, True) if hide != "nothing" else (False,):
                 yield hide, has_decoys, seed
@@ -97,7 +125,7 @@ def run_suppression(
     pictures: Sequence[Annotated],
     detector: Detector,
     dictionary: Dictionary,
-    grid: Grid,
+    settings: Settings,
     path: Path,
     *,
     progress: Progress = silent,
@@ -106,20 +134,13 @@ def run_suppression(
 
     The same call goes on where it was stopped. Releases are seeded: not for sending.
     """
-    head = {
-        "kind": "suppression",
-        **asdict(grid),
-        "detector": detector.name,
-        "dictionary": dictionary.fingerprint,
-        "num_words": dictionary.num_words,
-        "pictures": [item.name for item in pictures],
-    }
-    done = _open(path, head)
+    words = {"dictionary": dictionary.fingerprint, "num_words": dictionary.num_words}
+    about = {**settings.about(detector, pictures), **words}
+    kept = JOURNAL.begin(path, about, "outcomes of other pictures or settings")
     for number, item in enumerate(pictures):
-        todo = [key for key in settings(grid) if (item.name, *key) not in done]
+        todo = [key for key in ways(settings) if (item.name, *key) not in kept]
         if todo:
-            for outcome in _Picture(item, number, detector, dictionary, grid).outcomes(todo):
-                append_record(path, {"kind": "outcome", **asdict(outcome)})
+            kept.add(*_Picture(item, number, detector, dictionary, settings).outcomes(todo))
         progress("suppression", number + 1, len(pictures))
 
 
@@ -127,16 +148,21 @@ class _Picture:
     """One picture and its copy; what a detector sees in them is found once."""
 
     def __init__(
-        self, item: Annotated, number: int, detector: Detector, dictionary: Dictionary, grid: Grid
+        self,
+        item: Annotated,
+        number: int,
+        detector: Detector,
+        dictionary: Dictionary,
+        settings: Settings,
     ) -> None:
-        self.item, self.number, self.grid, self.dictionary = item, number, grid, dictionary
+        self.item, self.number, self.settings, self.dictionary = item, number, settings, dictionary
         self.picture = load_image(item.picture)
         self.copy, self.homography = changed_copy(self.picture, seed=number)
         self.features = extract(self.picture, dictionary.extractor)
         self.copy_features = extract(self.copy, dictionary.extractor)
         (self.detected,) = detect([detector], self.picture, timeout=600)
         (self.copy_detected,) = detect([detector], self.copy, timeout=600)
-        self.mechanism = SubsetMechanism(grid.epsilon, grid.subset_size, dictionary)
+        self.mechanism = SubsetMechanism(settings.epsilon, settings.subset_size, dictionary)
 
     def outcomes(self, todo: Sequence[tuple[str, bool, int]]) -> Iterator[Outcome]:
         for hide, has_decoys, seed in todo:
@@ -147,16 +173,16 @@ class _Picture:
         boxes = {"nothing": NOTHING, "detected": self.detected, "given": truth}[hide]
         rng = SeededRandom(1000 * self.number + 10 * seed + HIDE.index(hide))
         sent = hide_and_keep(
-            self.features, self.picture, boxes, self.grid, self._decoys(has_decoys), rng
+            self.features, self.picture, boxes, self.settings, self._decoys(has_decoys), rng
         )
         made = self.mechanism.release(sent.features, rng=rng)
         release = Release.from_bytes(made.to_bytes())
         if not isinstance(release, WordRelease):
             raise InvalidInput("the mechanism of this experiment sends words.")
         real = ~decoy_rows(release, sent)
-        inside = touches(boxes, release.keypoints, margin=self.grid.margin)
+        inside = touches(boxes, release.keypoints, margin=self.settings.margin)
         on_people = touches(truth, release.keypoints)
-        plain = KeepStrongest(self.grid.max_keypoints)(self.features, rng=rng)
+        plain = KeepStrongest(self.settings.max_keypoints)(self.features, rng=rng)
         places = Plain().release(plain, rng=rng).keypoints
         guesses = HolesAttack().guess(release)
         hits = overlap(truth.corners, guesses.corners) >= MIN_OVERLAP
@@ -188,7 +214,7 @@ class _Picture:
         there = moved_boxes(self.item.truth, self.homography, self.copy.shape)
         boxes = {"nothing": NOTHING, "detected": self.copy_detected, "given": there}[hide]
         second = hide_and_keep(
-            self.copy_features, self.copy, boxes, self.grid, self._decoys(has_decoys), rng
+            self.copy_features, self.copy, boxes, self.settings, self._decoys(has_decoys), rng
         )
         return count_inliers(first, second.features, self.homography)
 
@@ -209,18 +235,22 @@ def hide_and_keep(
     features: Features,
     picture: NDArray[np.uint8],
     boxes: Boxes,
-    grid: Grid,
+    settings: Settings,
     decoys: Decoys | None,
     rng: SeededRandom,
 ) -> Sent:
     """Suppress, then keep the strongest, with the bookkeeping that only an experiment needs."""
     told: list[Suppression] = []
     suppress = Suppress(
-        GivenBoxes(boxes), margin=grid.margin, reach=grid.reach, decoys=decoys, report=told.append
+        GivenBoxes(boxes),
+        margin=settings.margin,
+        reach=settings.reach,
+        decoys=decoys,
+        report=told.append,
     )
     filled = suppress.look(features, picture, rng=rng)
-    order = np.argsort(-filled.scores, kind="stable")[: grid.max_keypoints]
-    kept = KeepStrongest(grid.max_keypoints)(filled, rng=rng)
+    order = np.argsort(-filled.scores, kind="stable")[: settings.max_keypoints]
+    kept = KeepStrongest(settings.max_keypoints)(filled, rng=rng)
     return Sent(kept, np.asarray(order >= told[0].kept), told[0])
 
 
@@ -228,24 +258,3 @@ def decoy_rows(release: KeypointRelease, sent: Sent) -> NDArray[np.bool_]:
     """Which rows of a release are decoys, by their place: no keypoint stands where they do."""
     decoys = {tuple(place) for place in sent.features.keypoints[sent.is_decoy].tolist()}
     return np.array([tuple(place) in decoys for place in release.keypoints.tolist()], dtype=bool)
-
-
-def read_outcomes(path: str | Path) -> tuple[dict[str, Any], tuple[Outcome, ...]]:
-    """What was run, and every outcome of a file."""
-    head, *lines = [*read_records(Path(path))] or [{}]
-    if head.get("kind") != "suppression":
-        raise InvalidInput(f"{path} is not a file of the suppression experiment.")
-    outcomes = []
-    for number, line in enumerate(lines, start=2):
-        try:
-            if line.pop("kind") == "outcome":
-                outcomes.append(Outcome(**line))
-        except (KeyError, TypeError) as error:
-            raise InvalidInput(f"{path} is damaged in line {number}: {error}.") from None
-    return head, tuple(outcomes)
-
-
-def _open(path: Path, head: dict[str, Any]) -> set[Any]:
-    begin_records(path, head, "outcomes of other pictures or settings")
-    _, outcomes = read_outcomes(path)
-    return {(o.picture, o.hide, o.has_decoys, o.seed) for o in outcomes}

@@ -21,20 +21,21 @@ from sfumato.core.types import Features
 from sfumato.datasets.pascal import Annotated, read_annotated
 from sfumato.detectors.base import Boxes
 from sfumato.dictionary import Dictionary
-from sfumato.experiments.suppression import Grid, read_outcomes, run_suppression
-from sfumato.experiments.suppression_attack import (
+from sfumato.features import extract
+from sfumato_papers.harness.command import Report
+from sfumato_papers.reverse.suppression import JOURNAL, Settings, run_suppression
+from sfumato_papers.reverse.suppression_attacks import (
     Again,
     find_again,
     read_again,
     tell_decoys_apart,
 )
-from sfumato.experiments.suppression_cost import changed_copy, count_inliers, moved_boxes
-from sfumato.experiments.suppression_page import suppression_page
-from sfumato.experiments.suppression_table import summarise, table_lines
-from sfumato.features import extract
+from sfumato_papers.reverse.suppression_cost import changed_copy, count_inliers, moved_boxes
+from sfumato_papers.reverse.suppression_page import suppression_page
+from sfumato_papers.reverse.suppression_table import Results, report_lines
 from support import photograph
 
-GRID = Grid(max_keypoints=300, num_seeds=1)
+GRID = Settings(max_keypoints=300, num_seeds=1)
 WORDS = np.random.default_rng(0).integers(0, 256, (256, 128), dtype=np.uint8)
 DICTIONARY = Dictionary.from_words(WORDS, extractor="sift")
 
@@ -74,7 +75,7 @@ def outcomes(pictures: tuple[Annotated, ...], tmp_path_factory: pytest.TempPathF
 
 
 def test_no_keypoint_lies_in_a_hidden_region(outcomes: Path) -> None:
-    _, found = read_outcomes(outcomes)
+    _, found = JOURNAL.read(outcomes)
     assert len(found) == 2 * 5
     assert all(o.num_inside == 0 for o in found)
     for o in found:
@@ -103,24 +104,24 @@ def test_a_run_that_was_stopped_goes_on(
         run_suppression(pictures[:1], Half(), DICTIONARY, GRID, copy)
     copy.write_text('{"kind": "else"}\n')
     with pytest.raises(InvalidInput, match="not a file of the suppression"):
-        read_outcomes(copy)
+        JOURNAL.read(copy)
 
 
 def test_the_table_tells_shares_and_what_they_mean(outcomes: Path) -> None:
-    head, found = read_outcomes(outcomes)
+    head, found = JOURNAL.read(outcomes)
     again = [Again("p0", "nothing", 4, 2, 1), Again("p0", "given", 4, 0, 0)]
-    rows = {(row.hide, row.has_decoys): row for row in summarise(found, again)}
+    rows = {(row.hide, row.has_decoys): row for row in Results(head, found, again).rows()}
     assert rows["nothing", False].found_again == 0.5
     assert rows["nothing", False].by_chance == 0.25
     assert rows["given", False].found_again == 0
     assert rows["given", True].found_again is None
     assert rows["nothing", False].on_people == 1
-    text = "\n".join(table_lines(head, found, again, {"decoys": 9, "positions": 0.6, "words": 0.7}))
+    auc = {"decoys": 9, "positions": 0.6, "words": 0.7}
+    text = Report(report_lines(Results(head, found, again, auc))).text()
     for phrase in ("'half' finds 2 of them", "ε = 10 per descriptor", "not protected", "AUC 0.60"):
         assert phrase in text
-    page = suppression_page(
-        head, found, again, None, np.zeros((8, 8, 3), np.uint8), "sfumato <b> & more"
-    )
+    results, black = Results(head, found, again), np.zeros((8, 8, 3), np.uint8)
+    page = suppression_page(results, black, "sfumato <b> & more")
     root = ElementTree.fromstring(page.removeprefix("<!DOCTYPE html>"))  # well-formed, escaped
     assert "sfumato <b> & more" in "".join(root.itertext())
     assert "http" not in page.replace("http-equiv", "")

@@ -1,11 +1,14 @@
-"""Tables as text with aligned columns, or as Markdown; intervals of the shares in them."""
+"""Tables as text with aligned columns, or as Markdown; groups, and intervals of shares."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
+
+Item = TypeVar("Item")
+Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,14 @@ def show(value: Any, form: str = "", scale: float = 1) -> str:
 def percent(share: float | None, digits: int = 1) -> str:
     """A share in percent, without the sign."""
     return "–" if share is None else f"{100 * share:.{digits}f}"
+
+
+def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    """Items by what they have in common, in the order of their first."""
+    groups: dict[Key, list[Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
 
 
 def wilson(count: int, total: int, z: float = 1.96) -> tuple[float, float]:

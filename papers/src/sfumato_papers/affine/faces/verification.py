@@ -1,4 +1,4 @@
-"""Verification on private embeddings [affine, Fig. 4]: raw, lifted on one side or both, words.
+"""Affine embeddings, Fig. 4: verification on raw embeddings, lifted on one side or both, words.
 
 Each way of sending is judged by LFW's protocol. Releases are drawn with known seeds: not to be
 sent.
@@ -15,16 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.checks import check_count, check_epsilon
-from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import SeededRandom
 from sfumato.device.mechanisms import SubsetMechanism, SubspaceLifting
 from sfumato.device.mechanisms.balanced import BalancedLifting
 from sfumato.device.mechanisms.memoised_lifting import MemoisedLifting
 from sfumato.dictionary import Dictionary, build_dictionary
-from sfumato.experiments.faces_results import ResultFile
-from sfumato.experiments.recover_data import seed_of
 from sfumato.faces.embeddings import unit
 from sfumato.faces.pairs import Pairs
 from sfumato.faces.verify import (
@@ -36,36 +32,13 @@ from sfumato.faces.verify import (
     verify,
     words_to_words,
 )
+from sfumato_papers.affine.faces.settings import Settings
+from sfumato_papers.harness.outcomes import RecordFile
+from sfumato_papers.harness.seeds import seed_of
 
 Doubles = NDArray[np.float64]
 
-STRATEGIES = ("random", "adversarial", "hybrid", "hybrid+")
 SOURCES = ("directions", "public")
-
-
-@dataclass(frozen=True)
-class Grid:
-    """What is tried. ε is per embedding; ∞, always tried too, is quantisation without noise."""
-
-    strategies: tuple[str, ...] = STRATEGIES
-    dimensions: tuple[int, ...] = (2, 4, 8, 16)
-    epsilons: tuple[float, ...] = (6.0, 8.0, 10.0)
-    num_words: tuple[int, ...] = (32, 128, 512)
-    num_seeds: int = 3
-
-    def __post_init__(self) -> None:
-        for strategy in self.strategies:
-            if strategy not in STRATEGIES:
-                raise InvalidInput(
-                    f"strategy must be one of {', '.join(STRATEGIES)}, got {strategy!r}."
-                )
-        for dimension in self.dimensions:
-            check_count("dimension", dimension, low=2)
-        for epsilon in self.epsilons:
-            check_epsilon(epsilon)
-        for count in self.num_words:
-            check_count("words", count, low=2)
-        check_count("seeds", self.num_seeds, low=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,12 +74,12 @@ class Problem:
 
 
 def run_verification(
-    problem: Problem, grid: Grid, file: ResultFile, *, progress: Progress = silent
+    problem: Problem, settings: Settings, file: RecordFile, *, progress: Progress = silent
 ) -> None:
     """Judge every way of sending that the file does not hold yet."""
-    settings = list(_settings(problem, grid))
-    for done, setting in enumerate(settings):
-        progress("verification", done, len(settings))
+    work = list(_settings(problem, settings))
+    for done, setting in enumerate(work):
+        progress("verification", done, len(work))
         if not file.has(kind="verification", **setting):
             found = _judge(problem, setting)
             file.add(
@@ -118,35 +91,36 @@ def run_verification(
                     "false_reject": round(found.false_reject, 6),
                 }
             )
-    progress("verification", len(settings), len(settings))
+    progress("verification", len(work), len(work))
 
 
-def _settings(problem: Problem, grid: Grid) -> Iterator[dict[str, Any]]:
+def _settings(problem: Problem, settings: Settings) -> Iterator[dict[str, Any]]:
     for way in ("euclidean", "cosine", "cosine as sent"):
         yield {"way": way}
     has_values = problem.values is not None and problem.public_values is not None
-    for seed in range(grid.num_seeds):
-        for strategy in grid.strategies:
+    for seed in range(settings.num_seeds):
+        for strategy in settings.strategies:
             if strategy == "hybrid+" and not has_values:
                 continue
-            for dimension in grid.dimensions:
+            for dimension in settings.dimensions:
                 lift = {"strategy": strategy, "dimension": dimension, "seed": seed}
                 yield {"way": "p–s", **lift}
                 yield {"way": "s–s", **lift}
                 if strategy != "hybrid+":
                     yield {"way": "s–s memoised", **lift}
         for source in SOURCES:
-            for num_words in grid.num_words:
+            for num_words in settings.num_words:
                 if source == "public" and num_words > len(problem.public) // 2:
                     continue
-                for epsilon in (*grid.epsilons, math.inf):
+                for epsilon in (*settings.epsilons, math.inf):
                     words = {"source": source, "num_words": num_words, "seed": seed}
                     for way in ("p–w", "w–w"):
-                        yield {"way": way, **words, "epsilon": _told(epsilon)}
+                        yield {"way": way, **words, "epsilon": told(epsilon)}
 
 
-def _told(epsilon: float) -> float | str:
-    return epsilon if math.isfinite(epsilon) else "inf"  # JSON has no infinity
+def told(epsilon: float) -> float | str:
+    """ε as JSON can hold it, which has no infinity."""
+    return epsilon if math.isfinite(epsilon) else "inf"
 
 
 def _judge(problem: Problem, setting: Mapping[str, Any]) -> Verification:
@@ -221,12 +195,16 @@ def _made_words(problem: Problem, source: str, num_words: int) -> Dictionary:
             spherical=True,
             provenance="clusters of public faces",
         )
-    drawn = np.random.default_rng(seed_of("directions", num_words)).normal(
-        size=(num_words, problem.vectors.shape[1])
-    )
+    return directions(num_words, problem.vectors.shape[1], problem.embedder)
+
+
+def directions(num_words: int, dimension: int, embedder: str) -> Dictionary:
+    """Words that hold no face: directions drawn uniformly, the same at every call."""
+    size = (num_words, dimension)
+    drawn = np.random.default_rng(seed_of("directions", num_words)).normal(size=size)
     return Dictionary.from_words(
         unit(drawn).astype(np.float32),
-        extractor=problem.embedder,
+        extractor=embedder,
         provenance="uniform directions",
         metric="l2",
     )

@@ -1,4 +1,4 @@
-"""Gender, race or age from what is sent of a face [affine, Fig. 5], and from more than that.
+"""Affine embeddings, Fig. 5: gender, race or age from what is sent of a face, and from more.
 
 Faces with known values are split in three: the database of the lifting, the attacker's own faces,
 and those that are attacked. Nobody is in two of them where identities are known.
@@ -27,14 +27,14 @@ from sfumato.adversary.infer.attributes import (
 )
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
-from sfumato.core.randomness import SeededRandom
 from sfumato.device.mechanisms import SubsetMechanism, SubspaceLifting
 from sfumato.device.mechanisms.balanced import BalancedLifting
 from sfumato.dictionary import Dictionary
-from sfumato.experiments.faces import Grid
-from sfumato.experiments.faces_results import ResultFile
-from sfumato.experiments.recover_data import seed_of
 from sfumato.faces.embeddings import centre, unit
+from sfumato_papers.affine.faces.settings import Settings
+from sfumato_papers.affine.faces.verification import directions, told
+from sfumato_papers.harness.outcomes import RecordFile
+from sfumato_papers.harness.seeds import seeded
 
 Doubles = NDArray[np.float64]
 
@@ -90,7 +90,12 @@ def split_faces(
 
 
 def run_attributes(
-    split: Split, attribute: str, grid: Grid, file: ResultFile, *, progress: Progress = silent
+    split: Split,
+    attribute: str,
+    settings: Settings,
+    file: RecordFile,
+    *,
+    progress: Progress = silent,
 ) -> None:
     """Attack every way of sending that the file does not hold yet."""
     attacker = Known(split.points[1], split.values[1])
@@ -106,8 +111,13 @@ def run_attributes(
     add("K-NN", infer_from_points(split.points[3], attacker), way="raw")
     learned = LearnedAttack.train(split.points[2], split.values[2])
     add("learned", learned.infer(split.points[3]), way="raw")
-    strategies = [*grid.strategies, *(["even"] if "hybrid+" in grid.strategies else [])]
-    work = [(s, m, n) for n in range(grid.num_seeds) for s in strategies for m in grid.dimensions]
+    strategies = [*settings.strategies, *(["even"] if "hybrid+" in settings.strategies else [])]
+    work = [
+        (s, m, n)
+        for n in range(settings.num_seeds)
+        for s in strategies
+        for m in settings.dimensions
+    ]
     for done, (strategy, dimension, seed) in enumerate(work):
         progress(f"attacking {attribute}", done, len(work))
         what = {"way": "lifted", "strategy": strategy, "dimension": dimension, "seed": seed}
@@ -121,7 +131,7 @@ def run_attributes(
             balanced = strategy in ("hybrid+", "even")
             known = (split.points[0], split.values[0].tolist())
             add("words", infer_from_database(sent, *known, attacker, balanced=balanced), **what)
-    _attack_words(split, attacker, grid, add)
+    _attack_words(split, attacker, settings, add)
     progress(f"attacking {attribute}", len(work), len(work))
 
 
@@ -133,7 +143,7 @@ def _last(strategy: str) -> str:
 def _lift(
     split: Split, part: int, strategy: str, dimension: int, seed: int
 ) -> tuple[Doubles, Doubles]:
-    source = SeededRandom(seed_of("attributes", part, strategy, dimension, seed))
+    source = seeded("attributes", part, strategy, dimension, seed)
     database = Dictionary.from_words(
         split.points[0].astype(np.float32), extractor=split.embedder, metric="l2"
     )
@@ -144,28 +154,21 @@ def _lift(
     return SubspaceLifting(strategy, dimension, database).lift(split.points[part], source)
 
 
-def _attack_words(split: Split, attacker: Known, grid: Grid, add: Any) -> None:
-    ambient = split.points[0].shape[1]
-    for num_words in grid.num_words:
-        drawn = np.random.default_rng(seed_of("directions", num_words)).normal(
-            size=(num_words, ambient)
-        )
-        dictionary = Dictionary.from_words(
-            unit(drawn).astype(np.float32), extractor=split.embedder, metric="l2"
-        )
+def _attack_words(split: Split, attacker: Known, settings: Settings, add: Any) -> None:
+    for num_words in settings.num_words:
+        dictionary = directions(num_words, split.points[0].shape[1], split.embedder)
         words = unit(dictionary.words)
-        for epsilon in (*grid.epsilons, math.inf):
+        true = [dictionary.nearest(split.points[part].astype(np.float32)) for part in (2, 3)]
+        for epsilon in (*settings.epsilons, math.inf):
             mechanism = SubsetMechanism(epsilon, 1, dictionary)
-            for seed in range(grid.num_seeds):
-                told = epsilon if math.isfinite(epsilon) else "inf"
+            for seed in range(settings.num_seeds):
                 what = {"way": "words", "source": "directions", "num_words": num_words,
-                        "epsilon": told, "seed": seed}  # fmt: skip
+                        "epsilon": told(epsilon), "seed": seed}  # fmt: skip
                 own, sent = (
                     mechanism.draw(
-                        dictionary.nearest(split.points[part].astype(np.float32)),
-                        SeededRandom(seed_of("attribute words", part, num_words, epsilon, seed)),
+                        nearest, seeded("attribute words", part, num_words, epsilon, seed)
                     )
-                    for part in (2, 3)
+                    for part, nearest in zip((2, 3), true, strict=True)
                 )
                 add("K-NN", infer_from_words(sent, words, attacker), **what)
                 learned = LearnedAttack.train(recover_from_words(own, words), split.values[2])

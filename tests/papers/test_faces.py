@@ -11,8 +11,8 @@ import pytest
 from commands import sfumato, sfumato_json
 from face_worlds import invented_people, pooling_model, write_people, write_utkface
 from sfumato.core.errors import InvalidInput
-from sfumato.experiments.faces_attributes import split_faces
-from sfumato.experiments.faces_table import table_lines
+from sfumato_papers.affine.faces.attributes import split_faces
+from sfumato_papers.affine.faces.tables import report_lines
 
 SMALL = ("--dimension", "2", "--epsilon", "8", "--words", "16", "--seeds", "1", "--people", "3")
 
@@ -131,7 +131,7 @@ def test_bad_input_is_one_sentence(
     for words, sentence in (
         ((), "give --data"),
         (("--data", tmp_path / "none"), "no folder of faces"),
-        (("--data", folder, "--parts", "all"), "--parts must be of"),
+        (("--data", folder, "--parts", "all"), "parts must be one of"),
         (("--data", folder, "--parts", "attributes"), "has no attributes"),
         (("--data", folder, "--strategy", "sub-hybrid"), "strategy must be one of"),
         (("--data", folder, "--epsilon", "0"), "epsilon must be above 0"),
@@ -164,4 +164,4 @@ def test_splits_need_enough_faces_of_two_values() -> None:
 def test_an_empty_file_of_results_says_so(tmp_path: Path) -> None:
     head = {"data": "x", "layout": "lfw", "pictures": 1, "found": 1, "reasons": {},
             "embedder": "dlib", "dimension": 128, "public": 2}  # fmt: skip
-    assert any("ε is per embedding" in line for line in table_lines(head, []))
+    assert any("ε is per embedding" in str(line) for line in report_lines(head, []))

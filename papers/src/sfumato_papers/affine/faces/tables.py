@@ -1,4 +1,4 @@
-"""The tables of the faces experiment, and what must be known to read them."""
+"""Affine embeddings, Fig. 4 and 5: the tables, and what must be known to read them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.experiments.faces_history import EXACT
-from sfumato.experiments.faces_rows import Row, attribute_rows, history_rows, verification_rows
+from sfumato_papers.affine.faces.history import EXACT
+from sfumato_papers.affine.faces.rows import Row, attribute_rows, history_rows, verification_rows
+from sfumato_papers.harness.table import Table, show
 
 #: What [affine] says about its Fig. 4 and 5; the figures themselves are drawn, without numbers.
 PAPER = (
@@ -19,18 +20,20 @@ PAPER = (
 )
 
 
-def table_lines(head: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> list[str]:
-    """All tables as text."""
-    lines = [_title(head), ""]
+def report_lines(
+    head: Mapping[str, Any], records: Sequence[Mapping[str, Any]]
+) -> list[str | Table]:
+    """All tables."""
+    lines: list[str | Table] = [_title(head), ""]
     rows = verification_rows(records)
     if rows:
-        lines += ["verification", *_verification_lines(rows), ""]
+        lines += ["verification", _verification(rows), ""]
     history = history_rows(records)
     if history:
-        lines += ["history: k releases of one person", *_history_lines(history), ""]
+        lines += ["history: k releases of one person", _history(history), ""]
     attributes = attribute_rows(records)
     if attributes:
-        lines += ["attributes", *_attribute_lines(attributes), ""]
+        lines += ["attributes", _attributes(attributes), ""]
     return [*lines, *_notes(rows, history, attributes), PAPER]
 
 
@@ -43,54 +46,57 @@ def _title(head: Mapping[str, Any]) -> str:
     )
 
 
-def _verification_lines(rows: Sequence[Row]) -> list[str]:
+def _verification(rows: Sequence[Row]) -> Table:
     raw = next((row.accuracy for row in rows if row.way == "cosine"), None)
-    body = [["way", "strategy", "m", "words", "|K|", "ε", "keeps", "accuracy", "±", "to raw",
-             "false accept", "false reject"]]  # fmt: skip
+    heads = ["way", "strategy", "m", "words", "|K|", "ε", "keeps", "accuracy", "±", "to raw",
+             "false accept", "false reject"]  # fmt: skip
+    body = []
     for row in rows:
         body.append(
             [
                 row.way,
                 row.strategy or "–",
-                _text(row.dimension),
+                show(row.dimension),
                 row.source or "–",
-                _text(row.num_words),
+                show(row.num_words),
                 _epsilon(row.epsilon),
                 _keeps(row),
-                _percent(row.accuracy),
+                show(row.accuracy, ".1%"),
                 f"{100 * row.half_width:.2f}",
-                "–" if raw is None else f"{100 * (row.accuracy - raw):+.2f}",
-                _percent(row.false_accept),
-                _percent(row.false_reject),
+                show(None if raw is None else row.accuracy - raw, "+.2f", 100),
+                show(row.false_accept, ".1%"),
+                show(row.false_reject, ".1%"),
             ]
         )
-    return _aligned(body, left=(0, 1, 3))
+    return Table(heads, body, left=(0, 1, 3))
 
 
-def _history_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+def _history(rows: Sequence[Mapping[str, Any]]) -> Table:
     counts = sorted({int(k) for row in rows for k in row["recovered"]})
-    body = [["pictures", "answers", "strategy", "m", "|K|", "ε", "faces",
-             *(f"k={k}" for k in counts), *(f"error k={k}" for k in counts)]]  # fmt: skip
+    heads = ["pictures", "answers", "strategy", "m", "|K|", "ε", "faces",
+             *(f"k={k}" for k in counts), *(f"error k={k}" for k in counts)]  # fmt: skip
+    body = []
     for row in rows:
         body.append(
             [
                 row["pictures"],
                 row["way"],
                 row.get("strategy", "words"),
-                _text(row.get("dimension")),
-                _text(row.get("num_words")),
+                show(row.get("dimension")),
+                show(row.get("num_words")),
                 _epsilon(row.get("epsilon")),
                 str(row["faces"]),
-                *(_percent(row["recovered"].get(str(k))) for k in counts),
+                *(show(row["recovered"].get(str(k)), ".1%") for k in counts),
                 *(_small(row["median_error"].get(str(k))) for k in counts),
             ]
         )
-    return _aligned(body, left=(0, 1, 2))
+    return Table(heads, body, left=(0, 1, 2))
 
 
-def _attribute_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    body = [["attribute", "sent", "strategy", "m", "|K|", "ε", "attack", "accuracy", "95 %",
-             "faces"]]  # fmt: skip
+def _attributes(rows: Sequence[Mapping[str, Any]]) -> Table:
+    heads = ["attribute", "sent", "strategy", "m", "|K|", "ε", "attack", "accuracy", "95 %",
+             "faces"]  # fmt: skip
+    body = []
     for row in rows:
         low, high = row["interval_95"]
         body.append(
@@ -98,16 +104,16 @@ def _attribute_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
                 row["attribute"],
                 row.get("way", "nothing"),
                 row.get("strategy", "–"),
-                _text(row.get("dimension")),
-                _text(row.get("num_words")),
+                show(row.get("dimension")),
+                show(row.get("num_words")),
                 _epsilon(row.get("epsilon")),
                 row["attack"],
-                _percent(row["accuracy"]),
+                show(row["accuracy"], ".1%"),
                 f"{100 * low:.1f}–{100 * high:.1f}",
                 str(row["faces"]),
             ]
         )
-    return _aligned(body, left=(0, 1, 2, 6))
+    return Table(heads, body, left=(0, 1, 2, 6))
 
 
 def _notes(rows: Sequence[Any], history: Sequence[Any], attributes: Sequence[Any]) -> list[str]:
@@ -146,29 +152,8 @@ def _keeps(row: Row) -> str:
     return f"{100 / (1 + odds):.1f} %"
 
 
-def _aligned(body: Sequence[Sequence[str]], left: tuple[int, ...]) -> list[str]:
-    widths = [max(len(line[i]) for line in body) for i in range(len(body[0]))]
-    return [
-        "  ".join(
-            cell.ljust(width) if i in left else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in body
-    ]
-
-
-def _text(value: int | None) -> str:
-    return "–" if value is None else str(value)
-
-
 def _epsilon(value: Any) -> str:
-    if value is None:
-        return "–"
-    return "∞" if float(value) == float("inf") else f"{float(value):g}"
-
-
-def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.1f} %"
+    return show(None if value is None else float(value), "g")
 
 
 def _small(value: float | None) -> str:

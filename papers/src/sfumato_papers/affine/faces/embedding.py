@@ -1,4 +1,4 @@
-"""The faces of an experiment: embedded once, kept on disk, split into public and tested people."""
+"""Affine embeddings, Fig. 4 and 5: faces are embedded once and kept on disk."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from sfumato.core.errors import InvalidInput, Mismatch, UnreadableImage
 from sfumato.core.progress import Progress, silent
 from sfumato.datasets.faces import FaceSet
-from sfumato.experiments.records import append_record, begin_records, read_records
 from sfumato.faces.embeddings import FaceEmbedder, check_vectors, load_embeddings
 from sfumato.features import load_image
+from sfumato_papers.harness.outcomes import append_record, begin_records, read_records
 
 _UNREADABLE = "the picture is missing or cannot be read"
 

@@ -1,26 +1,25 @@
-"""How much k authentications of one person tell [affine §5], answered afresh or memoised."""
+"""Affine embeddings, §5: how much k authentications of one person tell, afresh or memoised."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.adversary.recover.history import history_attack
-from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import SeededRandom
 from sfumato.core.releases import Release
 from sfumato.device.mechanisms import MemoisedSubset, SubsetMechanism
 from sfumato.device.mechanisms.memoised_lifting import MemoisedLifting
-from sfumato.experiments.faces import Grid, Problem, lifting_of, words_of
-from sfumato.experiments.faces_results import ResultFile
-from sfumato.experiments.recover_data import seed_of
 from sfumato.faces.embeddings import as_features, unit
+from sfumato_papers.affine.faces.settings import Settings
+from sfumato_papers.affine.faces.verification import Problem, lifting_of, words_of
+from sfumato_papers.harness.outcomes import RecordFile
+from sfumato_papers.harness.seeds import seed_of
 
 Doubles = NDArray[np.float64]
 
@@ -28,59 +27,45 @@ EXACT = 1e-3
 _SECRET = b"known, and for experiments only!"
 
 
-@dataclass(frozen=True)
-class HistoryGrid:
-    """How many people are attacked, after how many releases."""
-
-    num_people: int = 30
-    releases: tuple[int, ...] = (1, 2, 3, 4, 5)
-
-    def __post_init__(self) -> None:
-        check_count("people", self.num_people, low=1)
-        for count in self.releases:
-            check_count("releases", count, low=1, high=100)
-
-
 def run_history(
     problem: Problem,
     identities: tuple[str, ...],
-    grid: Grid,
-    history: HistoryGrid,
-    file: ResultFile,
+    settings: Settings,
+    file: RecordFile,
     *,
     progress: Progress = silent,
 ) -> None:
     """Attack k releases of one picture, and of k pictures of one person."""
-    people = _people(problem, identities, history)
+    people = _people(problem, identities, settings)
     work = [
         (pictures, way, strategy, dimension)
         for pictures in ("one", "several")
         for way in ("fresh", "memoised")
-        for strategy in grid.strategies
+        for strategy in settings.strategies
         if strategy != "hybrid+"
-        for dimension in grid.dimensions
+        for dimension in settings.dimensions
     ]
     for done, (pictures, way, strategy, dimension) in enumerate(work):
         progress("history", done, len(work))
         what = {"kind": "history", "pictures": pictures, "way": way, "strategy": strategy,
                 "dimension": dimension}  # fmt: skip
-        for count in history.releases:
+        for count in settings.releases:
             if not file.has(**what, releases=count):
                 errors = [
                     _attacked_lift(problem, rows, count, pictures, way, strategy, dimension)
                     for rows in people
                 ]
                 file.add({**what, "releases": count, "errors": _short(errors)})
-    _run_words(problem, people, grid, history, file)
+    _run_words(problem, people, settings, file)
     progress("history", len(work), len(work))
 
 
 def _people(
-    problem: Problem, identities: tuple[str, ...], history: HistoryGrid
+    problem: Problem, identities: tuple[str, ...], settings: Settings
 ) -> list[NDArray[np.int64]]:
     """For each person as many pictures as the longest history needs."""
     names = np.array(identities)
-    most = max(history.releases)
+    most = max(settings.releases)
     found = []
     for name in dict.fromkeys(identities):
         rows = np.flatnonzero((names == name) & problem.is_found)
@@ -88,7 +73,7 @@ def _people(
             found.append(rows[:most])
     if not found:
         raise InvalidInput(f"a history needs {most} pictures of one person, nobody has as many.")
-    return found[: history.num_people]
+    return found[: settings.num_people]
 
 
 def _attacked_lift(
@@ -119,19 +104,18 @@ def _attacked_lift(
 def _run_words(
     problem: Problem,
     people: list[NDArray[np.int64]],
-    grid: Grid,
-    history: HistoryGrid,
-    file: ResultFile,
+    settings: Settings,
+    file: RecordFile,
 ) -> None:
     """Votes on the word of one picture, over all pictures of the people attacked."""
-    num_words = max(grid.num_words)
+    num_words = max(settings.num_words)
     dictionary = words_of(problem, "directions", num_words)
-    for epsilon in grid.epsilons:
+    for epsilon in settings.epsilons:
         mechanism = SubsetMechanism(epsilon, 1, dictionary)
         for way in ("fresh", "memoised"):
             what = {"kind": "history", "pictures": "one", "way": way, "source": "directions",
                     "num_words": num_words, "epsilon": epsilon}  # fmt: skip
-            for count in history.releases:
+            for count in settings.releases:
                 if file.has(**what, releases=count):
                     continue
                 rng = SeededRandom(seed_of("votes", num_words, epsilon, count))

@@ -1,4 +1,4 @@
-"""Pictures of figures, never of faces: verification, history and attributes."""
+"""Affine embeddings, Fig. 4 and 5: plots of figures, never of faces."""
 
 from __future__ import annotations
 
@@ -6,18 +6,27 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sfumato.experiments.faces_rows import attribute_rows, history_rows, verification_rows
+from sfumato_papers.affine.faces.rows import Row, attribute_rows, history_rows, verification_rows
+from sfumato_papers.harness.plot import (
+    BLUE,
+    GOLD,
+    GRAY,
+    GREEN,
+    INK,
+    RED,
+    curve,
+    legend,
+    log2_ticks,
+    panels,
+    save_plot,
+)
 
-_COLORS = {"random": "#8a8a94", "adversarial": "#c8553d", "hybrid": "#4a7c8c",
-           "hybrid+": "#2f5d3a", "even": "#d9a441"}  # fmt: skip
-_EPSILONS = ("#1b1b1f", "#4a7c8c", "#d9a441", "#c8553d", "#2f5d3a")
+_COLORS = {"random": GRAY, "adversarial": RED, "hybrid": BLUE, "hybrid+": GREEN, "even": GOLD}
+_EPSILONS = (INK, BLUE, GOLD, RED, GREEN)
 
 
 def draw_plots(records: Sequence[Mapping[str, Any]], folder: Path) -> list[Path]:
     """Whatever there are results of, one file each."""
-    import matplotlib
-
-    matplotlib.use("Agg")
     plots: tuple[tuple[str, Callable[[Any, Path], None], Sequence[Any]], ...] = (
         ("verification", _verification, verification_rows(records)),
         ("history", _history, history_rows(records)),
@@ -34,7 +43,7 @@ def draw_plots(records: Sequence[Mapping[str, Any]], folder: Path) -> list[Path]
 
 def _verification(rows: Sequence[Any], path: Path) -> None:
     """[affine, Fig. 4]: accuracy over m for one and for both sides lifted; then words over |K|."""
-    figure, axes = _panels(4)
+    figure, axes = panels(4, (16, 3.8))
     raw = next((row for row in rows if row.way == "cosine"), None)
     titles = {
         "p–s": "one side lifted (p–s)",
@@ -47,27 +56,17 @@ def _verification(rows: Sequence[Any], path: Path) -> None:
                 (row for row in rows if row.way == way and row.strategy == strategy),
                 key=lambda row: row.dimension,
             )
-            if points:
-                axis.errorbar(
-                    [row.dimension for row in points],
-                    [100 * row.accuracy for row in points],
-                    [100 * row.half_width for row in points],
-                    color=color, marker="o", markersize=4, capsize=3, label=strategy,
-                )  # fmt: skip
-        axis.set_xscale("log", base=2)
-        axis.set_xticks([2, 4, 8, 16], ["2", "4", "8", "16"])
+            shown = [(row.dimension, *_accuracy(row)) for row in points]
+            curve(axis, shown, color=color, capsize=3, label=strategy)
+        log2_ticks(axis, [2, 4, 8, 16])
         axis.set_xlabel("dimension of the subspaces, m")
         axis.set_title(title, fontsize=11)
     words = [row for row in rows if row.way == "p–w" and row.source == "directions"]
     sizes = sorted({row.num_words for row in words})
     for color, size in zip(_EPSILONS, sizes, strict=False):
         points = sorted((r for r in words if r.num_words == size), key=lambda row: row.epsilon)
-        axes[3].errorbar(
-            range(len(points)),
-            [100 * row.accuracy for row in points],
-            [100 * row.half_width for row in points],
-            color=color, marker="o", markersize=4, capsize=3, label=f"|K| = {size}",
-        )  # fmt: skip
+        shown = [(place, *_accuracy(row)) for place, row in enumerate(points)]
+        curve(axes[3], shown, color=color, capsize=3, label=f"|K| = {size}")
         names = ["∞" if row.epsilon == float("inf") else f"{row.epsilon:g}" for row in points]
         axes[3].set_xticks(range(len(points)), names)
     axes[3].set_xlabel("ε per embedding (∞: words without noise)")
@@ -77,63 +76,63 @@ def _verification(rows: Sequence[Any], path: Path) -> None:
             axis.axhline(100 * raw.accuracy, color="#1b1b1f", linestyle=":", label="raw")
         axis.axhline(50, color="#c9c9d0", linewidth=1)
         axis.set_ylim(45, 102)
-        _legend(axis, fontsize=8, loc="lower left")
+        legend(axis, fontsize=8, loc="lower left")
     axes[0].set_ylabel("verification accuracy (%)")
-    _save(figure, path)
+    save_plot(figure, path)
+
+
+def _accuracy(row: Row) -> tuple[float, float]:
+    return 100 * row.accuracy, 100 * row.half_width
 
 
 def _history(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """How far the recovered embedding is from the true one, after k releases; then votes."""
     dimensions = sorted({row["dimension"] for row in rows if "dimension" in row})
-    shown = 4 if 4 in dimensions else dimensions[0]
-    figure, axes = _panels(3)
+    middle = 4 if 4 in dimensions else dimensions[0]
+    figure, axes = panels(3, (12, 3.8))
     for axis, pictures, title in (
         (axes[0], "one", "k lifts of one picture"),
         (axes[1], "several", "lifts of k pictures of one person"),
     ):
         for row in rows:
-            if row["pictures"] != pictures or not row["median_error"] or row["dimension"] != shown:
+            if row["pictures"] != pictures or not row["median_error"] or row["dimension"] != middle:
                 continue
             ks = sorted(int(k) for k in row["median_error"])
             fresh = row["way"] == "fresh"
-            axis.plot(
-                ks,
-                [max(row["median_error"][str(k)], 1e-8) for k in ks],
-                "-" if fresh else "--",
-                color=_COLORS[row["strategy"]], marker="o", markersize=4,
-                label=f"{row['strategy']}, {row['way']}",
-            )  # fmt: skip
+            shown = [(k, max(row["median_error"][str(k)], 1e-8), None) for k in ks]
+            label = f"{row['strategy']}, {row['way']}"
+            color = _COLORS[row["strategy"]]
+            curve(axis, shown, "-" if fresh else "--", color=color, label=label)
         axis.set_yscale("log")
         axis.set_ylim(1e-8, 3)
         axis.axhline(1e-3, color="#c9c9d0", linewidth=1)
-        axis.set_title(f"{title}, m = {shown}", fontsize=11)
+        axis.set_title(f"{title}, m = {middle}", fontsize=11)
     axes[0].set_ylabel("median error of the recovered embedding")
     epsilons = sorted({row["epsilon"] for row in rows if "epsilon" in row})
     for row in rows:
         if "epsilon" in row:
             ks = sorted(int(k) for k in row["recovered"])
-            axes[2].plot(
-                ks,
-                [100 * row["recovered"][str(k)] for k in ks],
+            curve(
+                axes[2],
+                [(k, 100 * row["recovered"][str(k)], None) for k in ks],
                 "-" if row["way"] == "fresh" else "--",
                 color=_EPSILONS[epsilons.index(row["epsilon"]) % len(_EPSILONS)],
-                marker="o", markersize=4,
                 label=f"ε = {row['epsilon']:g} each, {row['way']}",
-            )  # fmt: skip
+            )
     axes[2].set_title("k words of one picture", fontsize=11)
     axes[2].set_ylabel("true word named (%)")
     axes[2].set_ylim(0, 103)
     for axis in axes:
         axis.set_xlabel("releases, k")
         axis.set_xticks(range(1, 6))
-        _legend(axis, fontsize=7, handlelength=3.5)
-    _save(figure, path)
+        legend(axis, fontsize=7, handlelength=3.5)
+    save_plot(figure, path)
 
 
 def _attributes(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """[affine, Fig. 5]: bars of the strongest setting m for each attack; majority as a line."""
     names = list(dict.fromkeys(row["attribute"] for row in rows))
-    figure, axes = _panels(len(names), width=5.5)
+    figure, axes = panels(len(names), (5.5 * len(names), 3.8))
     for axis, name in zip(axes, names, strict=True):
         own = [row for row in rows if row["attribute"] == name]
         ways = list(dict.fromkeys(_label(row) for row in own if "way" in row))
@@ -157,7 +156,7 @@ def _attributes(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         once = dict(zip(labels, handles, strict=True))
         axis.legend(once.values(), once.keys(), frameon=False, fontsize=8, ncol=4, loc=9)
     axes[0].set_ylabel("%")
-    _save(figure, path)
+    save_plot(figure, path)
 
 
 def _label(row: Mapping[str, Any]) -> str:
@@ -166,26 +165,3 @@ def _label(row: Mapping[str, Any]) -> str:
     if "epsilon" in row:
         return f"word, ε = {float(row['epsilon']):g}".replace("inf", "∞")
     return str(row.get("way", ""))
-
-
-def _legend(axis: Any, **look: Any) -> None:
-    if axis.get_legend_handles_labels()[0]:
-        axis.legend(frameon=False, **look)
-
-
-def _panels(count: int, width: float = 4.0) -> tuple[Any, Any]:
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(1, count, figsize=(width * count, 3.8), squeeze=False)
-    for axis in axes[0]:
-        axis.spines[["top", "right"]].set_visible(False)
-        axis.grid(axis="y", alpha=0.3)
-    return figure, axes[0]
-
-
-def _save(figure: Any, path: Path) -> None:
-    from matplotlib import pyplot
-
-    figure.tight_layout()
-    figure.savefig(path, dpi=110)
-    pyplot.close(figure)

@@ -1,4 +1,4 @@
-"""Results of the faces experiment taken together: one row for each way of sending."""
+"""Affine embeddings, Fig. 4 and 5: results taken together, a row for each way of sending."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.experiments.faces_history import EXACT
-from sfumato_papers.harness.table import wilson
+from sfumato_papers.affine.faces.history import EXACT
+from sfumato_papers.harness.table import grouped, wilson
 
 _SENT = (None, "raw", "lifted", "words")
 _LIFTS = ("", "random", "adversarial", "hybrid", "hybrid+", "even")
@@ -42,12 +42,12 @@ class Row:
 
 def verification_rows(records: Iterable[Mapping[str, Any]]) -> tuple[Row, ...]:
     """One row per setting, seeds taken together."""
-    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    for one in records:
-        if one.get("kind") == "verification":
-            groups.setdefault(_setting(one), []).append(one)
-    rows = [_row(group) for group in groups.values()]
+    rows = [_row(group) for group in grouped(_of(records, "verification"), _setting).values()]
     return tuple(sorted(rows, key=lambda row: _ORDER.index(row.way)))
+
+
+def _of(records: Iterable[Mapping[str, Any]], kind: str) -> list[Mapping[str, Any]]:
+    return [one for one in records if one.get("kind") == kind]
 
 
 def _setting(one: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -78,10 +78,7 @@ def _row(group: Sequence[Mapping[str, Any]]) -> Row:
 
 def history_rows(records: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
     """One row per way of sending: for each k the share recovered, and the median error."""
-    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    for one in records:
-        if one.get("kind") == "history":
-            groups.setdefault((one["pictures"], one["way"], *_setting(one)[1:]), []).append(one)
+    groups = grouped(_of(records, "history"), lambda one: (one["pictures"], _setting(one)))
     return tuple(_history(group) for group in groups.values())
 
 
@@ -103,11 +100,9 @@ def _history(group: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def attribute_rows(records: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
     """One row per attribute, way and attack, seeds taken together."""
-    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    for one in records:
-        if one.get("kind") == "attribute":
-            key = (one["attribute"], one.get("way"), *_setting(one)[1:], one["attack"])
-            groups.setdefault(key, []).append(one)
+    groups = grouped(
+        _of(records, "attribute"), lambda one: (one["attribute"], _setting(one), one["attack"])
+    )
     rows = []
     for group in groups.values():
         first, seeds = group[0], len(group)
@@ -124,11 +119,8 @@ def attribute_rows(records: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any]
                 "interval_95": [low, high],
             }
         )
-    return tuple(sorted(rows, key=lambda row: _place(row, list(dict.fromkeys(_names(rows))))))
-
-
-def _names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    return [row["attribute"] for row in rows]
+    attributes = list(dict.fromkeys(row["attribute"] for row in rows))
+    return tuple(sorted(rows, key=lambda row: _place(row, attributes)))
 
 
 def _place(row: Mapping[str, Any], attributes: Sequence[str]) -> tuple[Any, ...]:

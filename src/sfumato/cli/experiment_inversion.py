@@ -149,7 +149,7 @@ def _run(
     from sfumato.experiments.inversion_networks import Networks
     from sfumato.experiments.inversion_outcomes import OutcomeFile
     from sfumato.experiments.inversion_pictures import MAX_KEYPOINTS, SIDE, load_squares
-    from sfumato.experiments.recover_data import load_words
+    from sfumato_papers.attacker_knowledge import load_words
 
     (folder, count, show), (database, public, num_words, name) = photos, known
     squares, unreadable = load_squares(folder, count, progress=progress)

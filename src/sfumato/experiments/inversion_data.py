@@ -30,10 +30,10 @@ from sfumato.core.storage import write_file
 from sfumato.core.types import Features
 from sfumato.dictionary import Dictionary
 from sfumato.experiments.inversion_pictures import MAX_KEYPOINTS, Picture
-from sfumato.experiments.recover_data import seed_of
 from sfumato.features import extract
 from sfumato.privacy.defence import Defence
 from sfumato.privacy.known_truth import NUM_SUB_DATABASES
+from sfumato_papers.harness.seeds import seed_of
 
 Made = TypeVar("Made")
 

@@ -1,4 +1,4 @@
-"""The assumptions behind the published attacks, measured: [ldp-feat, Tables S2 and S3]."""
+"""LDP-FEAT, Tables S2 and S3: the assumptions behind the published attacks, measured."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""Guesses of the true word behind LDP releases, once and repeatedly, against what ε allows."""
+"""Ours beside LDP-FEAT: the true word guessed from one release and from many, and what ε allows."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from sfumato.adversary.recover.bounds import chance_accuracy
 from sfumato.adversary.recover.context import WordContext, context_priors, learn_context
 from sfumato.adversary.recover.posterior import best_guess
 from sfumato.adversary.recover.repeats import repeats_attack, vote_words
-from sfumato.core.checks import check_count, check_epsilon
 from sfumato.core.errors import BudgetSpent
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import SeededRandom
@@ -23,43 +21,20 @@ from sfumato.core.types import Features
 from sfumato.device.ledger import Caps, Ledger
 from sfumato.device.mechanisms import MemoisedSubset, SubsetMechanism, SubspaceLifting
 from sfumato.dictionary import Dictionary
-from sfumato.experiments.recover import EXACT, RecordFile
-from sfumato.experiments.recover_data import seed_of
 from sfumato.privacy.known_truth import alone_at_their_place, draw_words
+from sfumato_papers.harness.outcomes import RecordFile
+from sfumato_papers.harness.seeds import seed_of
+from sfumato_papers.ldp_feat.recovery.settings import EXACT, Settings
 
 PRIORS = ("uniform", "frequency", "context")
 _BLOCK = 64
-
-
-@dataclass(frozen=True)
-class WordGrid:
-    """Which releases of words are attacked.
-
-    num_words      levels |K| of the dictionary
-    repeats        how many releases of one picture are combined
-    repeat_epsilon, repeat_size  ε and ω of the repeated releases (10 and 2 by default)
-    """
-
-    epsilons: tuple[float, ...] = (2.0, 6.0, 10.0)
-    num_words: tuple[int, ...] = (1024, 16384)
-    subset_sizes: tuple[int, ...] = (1, 2, 8)
-    num_context: int = 200
-    repeats: tuple[int, ...] = (1, 2, 5, 10, 20)
-    repeat_epsilon: float = 10.0
-    repeat_size: int = 2
-
-    def __post_init__(self) -> None:
-        for epsilon in self.epsilons:
-            check_epsilon(epsilon)
-        for size in (*self.subset_sizes, *self.repeats):
-            check_count("subset_size", size, low=1)
 
 
 def run_posterior(
     pictures: Mapping[str, Features],
     public: Sequence[Features],
     dictionary: Dictionary,
-    grid: WordGrid,
+    settings: Settings,
     file: RecordFile,
     *,
     progress: Progress = silent,
@@ -68,7 +43,7 @@ def run_posterior(
 
     public  pictures that frequencies and neighbouring words are learned from
     """
-    for size in grid.num_words:
+    for size in settings.num_words:
         level = dictionary.at(size)
         context: WordContext | None = None
         for done, (name, features) in enumerate(pictures.items()):
@@ -77,8 +52,8 @@ def run_posterior(
             if not file.has(kind="truth", **what):
                 truth = level.nearest(features.descriptors)
                 file.add({"kind": "truth", **what, "words": [int(word) for word in truth]})
-            for epsilon in grid.epsilons:
-                for subset_size in grid.subset_sizes:
+            for epsilon in settings.epsilons:
+                for subset_size in settings.subset_sizes:
                     setting = {**what, "epsilon": epsilon, "subset_size": subset_size}
                     if all(file.has(kind="words", prior=prior, **setting) for prior in PRIORS):
                         continue
@@ -88,7 +63,7 @@ def run_posterior(
                             size,
                         )
                     mechanism = SubsetMechanism(epsilon, subset_size, level)
-                    _guess(features, mechanism, context, setting, grid.num_context, file)
+                    _guess(features, mechanism, context, setting, settings.num_keypoints, file)
 
 
 def _guess(
@@ -144,23 +119,23 @@ def _record(
 def run_repeats(
     pictures: Mapping[str, Features],
     words: Dictionary,
-    grid: WordGrid,
-    dimensions: Sequence[int],
-    num_keypoints: int,
+    settings: Settings,
     file: RecordFile,
     *,
     progress: Progress = silent,
 ) -> None:
     """Release pictures again and again: fresh, memoised, charged to a ledger; and lifted twice."""
-    mechanism = SubsetMechanism(grid.repeat_epsilon, grid.repeat_size, words)
+    mechanism = SubsetMechanism(settings.repeat_epsilon, settings.repeat_size, words)
     for done, (name, features) in enumerate(pictures.items()):
         progress("repeating releases", done, len(pictures))
-        some = alone_at_their_place(features.take(np.arange(min(num_keypoints, len(features)))))
+        some = alone_at_their_place(
+            features.take(np.arange(min(settings.num_keypoints, len(features))))
+        )
         for kind in ("fresh", "memoised"):
             what = {"kind": "repeats", "picture": name, "mechanism": kind}
-            if not file.has(**what, releases=max(grid.repeats)):
-                _repeat_words(some, mechanism, kind, what, grid.repeats, file)
-        for dimension in dimensions:
+            if not file.has(**what, releases=max(settings.repeats)):
+                _repeat_words(some, mechanism, kind, what, settings.repeats, file)
+        for dimension in settings.dimensions:
             lifts = {"kind": "repeated lifts", "picture": name, "dimension": dimension}
             if not file.has(**lifts):
                 file.add({**lifts, **_repeat_lifts(some, words, dimension)})

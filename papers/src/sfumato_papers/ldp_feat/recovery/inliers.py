@@ -1,4 +1,4 @@
-"""What a localization itself reveals: the inliers of a pose. [ldp-feat, S3.3]"""
+"""LDP-FEAT, §S3.3: what a localization itself reveals, the inliers of a pose."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from sfumato.core.types import Camera, Pose
 from sfumato.datasets.scenes import Query, open_scenes
 from sfumato.device.mechanisms import SubsetMechanism, SubspaceLifting
 from sfumato.dictionary import Dictionary
-from sfumato.experiments.recover import CLOSE, EXACT, RecordFile
-from sfumato.experiments.recover_data import seed_of
 from sfumato.privacy.known_truth import draw_words, lift_picture
 from sfumato.server.localize import localize, match_release
 from sfumato.server.mapping.map import Map
 from sfumato.server.mapping.projection import project
 from sfumato.server.pose import expected_by_chance
+from sfumato_papers.harness.outcomes import RecordFile
+from sfumato_papers.harness.seeds import seed_of
+from sfumato_papers.ldp_feat.recovery.settings import CLOSE, EXACT
 
 Rows = NDArray[np.int64]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,15 @@ from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.types import Features
 from sfumato.device.mechanisms import SubsetMechanism, SubspaceLifting
 from sfumato.device.mechanisms.lifting import STRATEGIES
-from sfumato.experiments.recover import Grid, RecordFile, problem_of, read_results, run_recover
-from sfumato.experiments.recover_data import load_words
-from sfumato.experiments.recover_scores import summarise
-from sfumato.experiments.recover_table import table_lines
-from sfumato.experiments.recover_words import WordGrid, run_posterior, run_repeats
 from sfumato.matching.subspace import reference_distances
 from sfumato.privacy.known_truth import alone_at_their_place, draw_words, lift_picture
+from sfumato_papers.attacker_knowledge import load_words
+from sfumato_papers.harness.command import Report
+from sfumato_papers.ldp_feat.recovery.lifts import open_results, read_results, run_recover
+from sfumato_papers.ldp_feat.recovery.rows import summarise
+from sfumato_papers.ldp_feat.recovery.settings import Settings
+from sfumato_papers.ldp_feat.recovery.tables import report_lines
+from sfumato_papers.ldp_feat.recovery.words import run_posterior, run_repeats
 from support import photograph
 
 
@@ -65,18 +68,27 @@ def test_the_truth_of_words_follows_the_rows_of_the_release() -> None:
     assert len(alone_at_their_place(features)) == len(np.unique(features.keypoints, axis=0))
 
 
+SMALL = Settings(
+    data=(Path("photos"),),
+    strategies=("random", "sub-hybrid"),
+    dimensions=(2, 4),
+    num_keypoints=20,
+    num_words=(64,),
+    subset_sizes=(1, 2),
+    repeats=(1, 3),
+)
+
+
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("recover") / "recoveries.jsonl"
     pictures = {f"{seed}.png": crowded(60, seed) for seed in (1, 2)}
-    grid = Grid(strategies=("random", "sub-hybrid"), dimensions=(2, 4), num_keypoints=20)
-    file = RecordFile(path, problem_of(["photos"], pictures, WORDS, PUBLIC, grid))
-    run_recover(pictures, WORDS, PUBLIC, grid, file)
+    file = open_results(path, pictures, WORDS, PUBLIC, SMALL)
+    run_recover(pictures, WORDS, PUBLIC, SMALL, file)
     words = WORDS.nested((64,))
-    word_grid = WordGrid(num_words=(64,), subset_sizes=(1, 2), num_context=30, repeats=(1, 3))
     public = [crowded(200, seed) for seed in (8, 9)]
-    run_posterior(pictures, public, words, word_grid, file)
-    run_repeats(pictures, WORDS, word_grid, (2,), 20, file)
+    run_posterior(pictures, public, words, replace(SMALL, num_keypoints=30), file)
+    run_repeats(pictures, WORDS, replace(SMALL, dimensions=(2,)), file)
     return path
 
 
@@ -117,13 +129,12 @@ def test_repeats_help_unless_answers_are_memoised(results: Path) -> None:
 def test_a_finished_file_is_left_as_it_is_and_another_problem_refused(results: Path) -> None:
     before = results.read_bytes()
     pictures = {f"{seed}.png": crowded(60, seed) for seed in (1, 2)}
-    grid = Grid(strategies=("random", "sub-hybrid"), dimensions=(2, 4), num_keypoints=20)
-    problem = problem_of(["photos"], pictures, WORDS, PUBLIC, grid)
     results.write_bytes(before + b'{"torn')
-    run_recover(pictures, WORDS, PUBLIC, grid, RecordFile(results, problem))
+    file = open_results(results, pictures, WORDS, PUBLIC, SMALL)
+    run_recover(pictures, WORDS, PUBLIC, SMALL, file)
     assert results.read_bytes() == before
     with pytest.raises(Mismatch, match="another problem"):
-        RecordFile(results, {**problem, "data": "others"})
+        open_results(results, pictures, WORDS, PUBLIC, replace(SMALL, data=(Path("others"),)))
 
 
 def test_tables_are_printed_from_the_file_alone(
@@ -135,9 +146,9 @@ def test_tables_are_printed_from_the_file_alone(
         assert words in text
     assert sfumato("experiment", "recover", "--evaluate", results, "--json") == 0
     shown = json.loads(capsys.readouterr().out)
-    lines = table_lines(read_results(results)[0], summarise(read_results(results)))
+    lines = report_lines(read_results(results)[0], summarise(read_results(results)))
     assert shown["problem"]["pictures"] == 2
-    assert str(Path.home()) not in "".join(lines)
+    assert str(Path.home()) not in Report(lines).text()
 
 
 def test_the_command_runs_on_folders_of_pictures(

@@ -1,4 +1,4 @@
-"""Results of the recovery experiment, summed up over pictures."""
+"""LDP-FEAT, Tables 1, S2 and S3: results of the recovery attacks, summed up over pictures."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from sfumato.adversary.recover.bounds import (
     context_accuracy,
     uniform_accuracy,
 )
-from sfumato.experiments.recover import ATTACKS, CLOSE, EXACT, TOP
-from sfumato.experiments.recover_assumptions import PAPER_S2, PAPER_S3
+from sfumato_papers.harness.table import grouped
+from sfumato_papers.ldp_feat.recovery.assumptions import PAPER_S2, PAPER_S3
+from sfumato_papers.ldp_feat.recovery.settings import ATTACKS, CLOSE, EXACT, TOP
 
 Record = dict[str, Any]
 _INTERVAL = 0.999  # of each row; tens of rows are compared with their bound
@@ -38,10 +39,7 @@ def _of(records: Iterable[Record], kind: str) -> list[Record]:
 
 
 def _groups(records: list[Record], *names: str) -> Iterable[tuple[tuple[Any, ...], list[Record]]]:
-    found: dict[tuple[Any, ...], list[Record]] = {}
-    for record in records:
-        found.setdefault(tuple(record[name] for name in names), []).append(record)
-    return found.items()
+    return grouped(records, lambda record: tuple(record[name] for name in names)).items()
 
 
 def _total(group: list[Record], name: str) -> float:

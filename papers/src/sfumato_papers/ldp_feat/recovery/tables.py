@@ -1,11 +1,22 @@
-"""The tables of the recovery experiment, as text."""
+"""LDP-FEAT, Tables 1, S2 and S3: `sfumato experiment recover`, ours beside the paper's."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from sfumato.experiments.recover import CLOSE, EXACT, TOP
+from sfumato.core.errors import InvalidInput
+from sfumato.core.progress import Progress
+from sfumato.dictionary import Dictionary
+from sfumato_papers.attacker_knowledge import load_pictures, load_words
+from sfumato_papers.harness.command import Report, make_command
+from sfumato_papers.harness.table import Table, percent, show
+from sfumato_papers.ldp_feat.recovery.inliers import run_inliers
+from sfumato_papers.ldp_feat.recovery.lifts import open_results, read_results, run_recover
+from sfumato_papers.ldp_feat.recovery.rows import summarise
+from sfumato_papers.ldp_feat.recovery.settings import CLOSE, EXACT, TOP, Settings
+from sfumato_papers.ldp_feat.recovery.words import run_posterior, run_repeats
 
 Record = dict[str, Any]
 
@@ -18,44 +29,30 @@ PAPER_SSIM = {
 }
 
 
-def table_lines(problem: Record, tables: dict[str, list[Record]]) -> list[str]:
+def report_lines(problem: Record, tables: dict[str, list[Record]]) -> list[str | Table]:
     """All tables that have rows, each with what must be known to read it."""
-    lines = [
+    lines: list[str | Table] = [
         f"{problem['data']}: {problem['pictures']} photographs, at most {problem['keypoints']} "
         f"keypoints of each attacked. W: {problem['words']:,} words "
         f"({problem['words_provenance']}); Z: {problem['public']:,} descriptors of other pictures.",
         "Releases are reproducible (seeded), not for sending.",
     ]
-    for name, make in (
-        ("lifts", _lifts),
-        ("assumptions", _assumptions),
-        ("words", _words),
-        ("repeats", _repeats),
-        ("repeated_lifts", _repeated_lifts),
-        ("ledger", _ledger),
-        ("inliers", _inliers),
-    ):
+    makers: dict[str, Callable[[list[Record]], list[str | Table]]] = {
+        "lifts": _lifts,
+        "assumptions": _assumptions,
+        "words": _words,
+        "repeats": _repeats,
+        "repeated_lifts": _repeated_lifts,
+        "ledger": _ledger,
+        "inliers": _inliers,
+    }
+    for name, make in makers.items():
         if tables[name]:
             lines += ["", *make(tables[name])]
     return lines
 
 
-def _grid(heads: Sequence[str], body: Sequence[Sequence[str]], left: int) -> list[str]:
-    widths = [max(len(line[i]) for line in [heads, *body]) for i in range(len(heads))]
-    return [
-        "  ".join(
-            cell.ljust(width) if i < left else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in [heads, *body]
-    ]
-
-
-def _percent(share: float | None, digits: int = 1) -> str:
-    return "–" if share is None else f"{100 * share:.{digits}f}"
-
-
-def _lifts(rows: list[Record]) -> list[str]:
+def _lifts(rows: list[Record]) -> list[str | Table]:
     heads = ["strategy", "attack", "m", "descriptors", f"% exact (<{EXACT:g})",
              f"% within {CLOSE:g}", "median error", "certified", "of them wrong",
              "ms/descriptor", "paper's SSIM"]  # fmt: skip
@@ -65,8 +62,8 @@ def _lifts(rows: list[Record]) -> list[str]:
             row["attack"],
             str(row["dimension"]),
             f"{row['descriptors']:,}",
-            _percent(row["exact"]),
-            _percent(row["close"]),
+            percent(row["exact"]),
+            percent(row["close"]),
             f"{row['median_error']:.3f}",
             str(row["certified"]) if row["certified"] else "–",
             str(row["certified_wrong"]) if row["certified"] else "–",
@@ -77,7 +74,7 @@ def _lifts(rows: list[Record]) -> list[str]:
     ]
     return [
         "Lifted descriptors recovered",
-        *_grid(heads, body, 2),
+        Table(heads, body, left=(0, 1)),
         "Errors are distances between unit descriptors. Milliseconds on one core (sum of all). "
         "Lifting has no ε.",
         "The paper measures the picture a network paints, on other photographs: compare the order.",
@@ -87,11 +84,10 @@ def _lifts(rows: list[Record]) -> list[str]:
 def _paper(row: Record) -> str:
     if row["strategy"] != "sub-hybrid":
         return ""
-    value = PAPER_SSIM.get(row["attack"], {}).get(row["dimension"])
-    return "–" if value is None else f"{value:.4f}"
+    return show(PAPER_SSIM.get(row["attack"], {}).get(row["dimension"]), ".4f")
 
 
-def _assumptions(rows: list[Record]) -> list[str]:
+def _assumptions(rows: list[Record]) -> list[str | Table]:
     heads = ["strategy", "m", "subspaces", "% all words found", "% a wrong one",
              *(f"S2 N={top} (paper)" for top in TOP), "others", "% words shared (expected)",
              "% no one meets D", "% d untouched", "% d farthest", "paper's S3"]  # fmt: skip
@@ -100,21 +96,21 @@ def _assumptions(rows: list[Record]) -> list[str]:
             row["strategy"],
             str(row["dimension"]),
             f"{row['subspaces']:,}",
-            _percent(row["all_words_found"], 2),
-            _percent(row["wrong_words_found"], 2),
+            percent(row["all_words_found"], 2),
+            percent(row["wrong_words_found"], 2),
             *(_near(row, top) for top in TOP),
             f"{row['others']:,.0f}",
-            f"{_percent(row['words_shared'])} ({_percent(row['words_shared_expected'])})",
-            _percent(row["none_met"]),
-            _percent(row["d_not_touched"]),
-            _percent(row["d_farthest"]),
-            "–" if row["no_collision_paper"] is None else f"{row['no_collision_paper']:.2f}",
+            f"{percent(row['words_shared'])} ({percent(row['words_shared_expected'])})",
+            percent(row["none_met"]),
+            percent(row["d_not_touched"]),
+            percent(row["d_farthest"]),
+            show(row["no_collision_paper"], ".2f"),
         ]
         for row in rows
     ]
     return [
         "Assumptions of the published attacks [ldp-feat, S2 and S3]",
-        *_grid(heads, body, 1),
+        Table(heads, body),
         "S2: of the N database descriptors nearest to D (its own words left out), % that are "
         "clearly nearest to one maker of D (ratio .8).",
         "S3: the paper does not define its collision. untouched: no subspace that meets D comes "
@@ -125,10 +121,10 @@ def _assumptions(rows: list[Record]) -> list[str]:
 
 def _near(row: Record, top: int) -> str:
     paper = (row["near_forming_paper"] or {}).get(top)
-    return _percent(row["near_forming"][str(top)]) + (f" ({paper:.1f})" if paper else " (–)")
+    return percent(row["near_forming"][str(top)]) + (f" ({paper:.1f})" if paper else " (–)")
 
 
-def _words(rows: list[Record]) -> list[str]:
+def _words(rows: list[Record]) -> list[str | Table]:
     heads = ["prior", "|K|", "ω", "ε", "descriptors", "% right", "99.9 % interval", "% believed",
              "% bound", "within"]  # fmt: skip
     body = [
@@ -138,17 +134,17 @@ def _words(rows: list[Record]) -> list[str]:
             str(row["subset_size"]),
             f"{row['epsilon']:g}",
             f"{row['descriptors']:,}",
-            _percent(row["accuracy"], 2),
-            f"{_percent(row['interval'][0], 2)}–{_percent(row['interval'][1], 2)}",
-            _percent(row["believed"], 2),
-            _percent(row["bound"], 2),
+            percent(row["accuracy"], 2),
+            f"{percent(row['interval'][0], 2)}–{percent(row['interval'][1], 2)}",
+            percent(row["believed"], 2),
+            percent(row["bound"], 2),
             "yes" if row["is_within_bound"] else "NO",
         ]
         for row in rows
     ]
     return [
         "True words guessed from one LDP release, and what ε allows",
-        *_grid(heads, body, 1),
+        Table(heads, body),
         "ε is per descriptor; N descriptors compose to N·ε. Positions, N, camera and pose are not "
         "protected.",
         "Bounds: uniform p/ω; frequency: the best possible for words as frequent as in these "
@@ -157,7 +153,7 @@ def _words(rows: list[Record]) -> list[str]:
     ]
 
 
-def _repeats(rows: list[Record]) -> list[str]:
+def _repeats(rows: list[Record]) -> list[str | Table]:
     heads = ["releases drawn", "releases", "|K|", "ω", "ε", "descriptors",
              "% most frequent = true", "% best guess right", "% believed"]  # fmt: skip
     body = [
@@ -168,31 +164,31 @@ def _repeats(rows: list[Record]) -> list[str]:
             str(row["subset_size"]),
             f"{row['epsilon']:g}",
             f"{row['descriptors']:,}",
-            _percent(row["most_frequent_is_true"]),
-            _percent(row["right"]),
-            _percent(row["believed"]),
+            percent(row["most_frequent_is_true"]),
+            percent(row["right"]),
+            percent(row["believed"]),
         ]
         for row in rows
     ]
-    return ["Repeated LDP releases of one picture", *_grid(heads, body, 1)]
+    return ["Repeated LDP releases of one picture", Table(heads, body)]
 
 
-def _repeated_lifts(rows: list[Record]) -> list[str]:
+def _repeated_lifts(rows: list[Record]) -> list[str | Table]:
     heads = ["m", "descriptors", "% exact", "certified", "of them wrong"]
     body = [
         [
             str(row["dimension"]),
             f"{row['descriptors']:,}",
-            _percent(row["exact"], 2),
+            percent(row["exact"], 2),
             str(row["certified"]),
             str(row["certified_wrong"]),
         ]
         for row in rows
     ]
-    return ["Two lifts of one picture (sub-hybrid), intersected", *_grid(heads, body, 1)]
+    return ["Two lifts of one picture (sub-hybrid), intersected", Table(heads, body)]
 
 
-def _ledger(rows: list[Record]) -> list[str]:
+def _ledger(rows: list[Record]) -> list[str | Table]:
     row = rows[0]
     return [
         f"Ledger with a cap of two pictures: {row['fewest_sent']} to {row['most_sent']} releases "
@@ -200,7 +196,7 @@ def _ledger(rows: list[Record]) -> list[str]:
     ]
 
 
-def _inliers(rows: list[Record]) -> list[str]:
+def _inliers(rows: list[Record]) -> list[str | Table]:
     heads = ["release", "pictures", "localized", "% keypoints that are inliers",
              "% of them: word right", f"% of them: within {CLOSE:g}", "median error"]  # fmt: skip
     body = [
@@ -208,11 +204,53 @@ def _inliers(rows: list[Record]) -> list[str]:
             row["mechanism"],
             str(row["pictures"]),
             str(row["localized"]),
-            _percent(row["share_revealed"]),
-            _percent(row["word_right"]),
-            _percent(row["close"]),
-            "–" if row["median_error"] is None else f"{row['median_error']:.3f}",
+            percent(row["share_revealed"]),
+            percent(row["word_right"]),
+            percent(row["close"]),
+            show(row["median_error"], ".3f"),
         ]
         for row in rows
     ]
-    return ["What the server's own localization reveals", *_grid(heads, body, 1)]
+    return ["What the server's own localization reveals", Table(heads, body)]
+
+
+def _run(settings: Settings, path: Path, progress: Progress) -> None:
+    pictures = load_pictures(settings.data, num_pictures=settings.num_pictures, progress=progress)
+    words, strangers = load_words(
+        settings.database, settings.public, settings.words, progress=progress
+    )
+    file = open_results(path, pictures, words, strangers, settings)
+    if "lifts" in settings.parts:
+        run_recover(pictures, words, strangers, settings, file, progress=progress)
+    if "words" in settings.parts:
+        folders = settings.public or tuple(
+            Path(one) for one in settings.database if Path(one).is_dir()
+        )
+        if not folders:
+            raise InvalidInput("frequencies of words need pictures; give --public.")
+        learned = [*load_pictures(folders, num_pictures=100_000, progress=progress).values()]
+        ldp = Dictionary.load(settings.dictionary)
+        run_posterior(pictures, learned, ldp, settings, file, progress=progress)
+    if "repeats" in settings.parts:
+        run_repeats(pictures, words, settings, file, progress=progress)
+    if "inliers" in settings.parts and settings.scenes:
+        epsilons = sorted(settings.epsilons)[-2:]
+        ldp = Dictionary.load(settings.dictionary)
+        run_inliers(settings.scenes, path.parent, ldp, epsilons, 4, file, progress=progress)
+
+
+def _report(path: Path, settings: Settings, ran: Any) -> Report:
+    records = read_results(path)
+    tables = summarise(records)
+    lines = [*report_lines(records[0], tables), "", f"results: {path}"]
+    return Report(lines, {"problem": records[0], **tables, "results": str(path)})
+
+
+command = make_command(
+    Settings,
+    run=_run,
+    report=_report,
+    output="experiment-recover",
+    file="recoveries.jsonl",
+    writes="Folder for results (and the scenes' map).",
+)

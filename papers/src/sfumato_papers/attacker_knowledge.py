@@ -1,8 +1,7 @@
-"""What is attacked, and what the attacker knows."""
+"""Pictures to attack, and what the attacker knows: the words W of a lifting, a stranger's Z."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -86,9 +85,3 @@ def _sample(rows: Iterator[NDArray[Any]], count: int) -> NDArray[Any]:
     for number, part in enumerate(rows):
         reservoir.add(part, number)
     return np.random.default_rng(1).permutation(reservoir.result()[0])
-
-
-def seed_of(*parts: object) -> int:
-    """A seed that depends on these things only."""
-    text = "|".join(str(part) for part in parts)
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")

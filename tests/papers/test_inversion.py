@@ -20,20 +20,22 @@ from sfumato.adversary.invert.reconstruct import Reconstruction
 from sfumato.core.errors import InvalidInput, Mismatch, Missing
 from sfumato.core.releases import PlainRelease, SubspaceRelease, WordRelease
 from sfumato.dictionary import Dictionary
-from sfumato.experiments import inversion_paper as paper
-from sfumato.experiments.inversion import Grid, network_of, run_inversion
-from sfumato.experiments.inversion_data import Knowledge, Releases
-from sfumato.experiments.inversion_measures import Judge
-from sfumato.experiments.inversion_networks import Budget, Facts, Networks, Wanted
-from sfumato.experiments.inversion_outcomes import OutcomeFile, Setting, read_outcomes
-from sfumato.experiments.inversion_pictures import Picture, load_squares, mean_colour
-from sfumato.experiments.inversion_scores import steps_down, summarise
-from sfumato.experiments.inversion_sheet import draw_plot, draw_sheet, sheets_of
-from sfumato.experiments.inversion_table import table_lines
 from sfumato.privacy.defence import Defence
+from sfumato_papers.harness.command import Report
+from sfumato_papers.ldp_feat.inversion import printed as paper
+from sfumato_papers.ldp_feat.inversion.measures import Judge
+from sfumato_papers.ldp_feat.inversion.networks import Budget, Facts, Networks, Wanted
+from sfumato_papers.ldp_feat.inversion.outcomes import OutcomeFile, Setting, read_outcomes
+from sfumato_papers.ldp_feat.inversion.painting import network_of, run_inversion
+from sfumato_papers.ldp_feat.inversion.pictures import Picture, load_squares, mean_colour
+from sfumato_papers.ldp_feat.inversion.releases import Knowledge, Releases
+from sfumato_papers.ldp_feat.inversion.rows import steps_down, summarise
+from sfumato_papers.ldp_feat.inversion.settings import Settings
+from sfumato_papers.ldp_feat.inversion.sheets import draw_plot, draw_sheet, sheets_of
+from sfumato_papers.ldp_feat.inversion.tables import report_lines
 from support import photograph
 
-GRID = Grid(
+GRID = Settings(
     parts=("raw", "lifting", "affine", "words"),
     attacks=("nearest", "vertex", "direct"),
     dimensions=(4,),
@@ -104,15 +106,16 @@ def test_every_row_is_made_once_for_every_picture(folder: Path) -> None:
     results = read_outcomes(folder / "outcomes.jsonl")
     made = [(outcome.setting, outcome.picture) for outcome in results.outcomes]
     assert len(made) == len(set(made))
-    missing = {row for row in GRID.settings() if (w := network_of(row)) and w.kind == "subspace"}
-    assert set(results.settings()) == set(GRID.settings()) - missing
+    missing = {row for row in GRID.rows() if (w := network_of(row)) and w.kind == "subspace"}
+    assert set(results.settings()) == set(GRID.rows()) - missing
     assert set(results.absent) == missing
     assert all(len(results.of(setting)) == 2 for setting in results.settings())
 
 
 def test_each_attack_reads_what_it_should(pictures: tuple[Picture, ...], tmp_path: Path) -> None:
     releases, networks, file = start(tmp_path)
-    run_inversion(pictures[:1], releases, networks, GRID, Judge(), file, num_shown=0)
+    quiet = replace(GRID, num_shown=0)
+    run_inversion(pictures[:1], releases, networks, quiet, Judge(), file)
     kinds = [type(one) for one in networks.seen]
     # raw, positions, nearest and vertex at m = 4, nearest twice at m = 2, two guesses
     assert kinds.count(PlainRelease) == 8
@@ -178,7 +181,7 @@ def test_other_pictures_or_another_network_are_not_mixed_in(
 
 def test_the_tables_show_intervals_units_papers_and_what_is_missing(folder: Path) -> None:
     results = read_outcomes(folder / "outcomes.jsonl")
-    shown = "\n".join(table_lines(results))
+    shown = Report(report_lines(results)).text()
     for words in (
         "[ldp-feat, Table 1]",
         "0.688",  # the paper's raw

@@ -1,4 +1,4 @@
-"""Means, intervals and paired differences of the inversion experiment."""
+"""LDP-FEAT, Tables 1 and 4; affine, Fig. 3; reverse, Table 1: means and differences."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sfumato.adversary.metrics import (
     mean_interval,
     share_interval,
 )
-from sfumato.experiments.inversion_outcomes import Results, Setting
+from sfumato_papers.ldp_feat.inversion.outcomes import Results, Setting
 
 #: From what shows most to what shows least, as the papers have it, our attack above theirs.
 LADDER = ("raw", "vertex", "database", "clustering", "nearest")

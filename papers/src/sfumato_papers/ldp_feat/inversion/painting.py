@@ -1,8 +1,7 @@
-"""From descriptors back to the picture: attack × defence on a folder of photographs.
+"""LDP-FEAT, Tables 1 and 4; affine, Fig. 3; reverse, Table 1: every attack on every defence.
 
-[ldp-feat, Tables 1 and 4; affine, Fig. 3; reverse, Table 1 and supplement Table 3]: at most
-1,000 keypoints of the middle square, 256×256. What every reconstruction scored goes to disk as
-it is made. Releases are drawn with known seeds: for measuring, not for sending.
+At most 1,000 keypoints of the middle square, 256×256. What every reconstruction scored goes to
+disk as it is made. Releases are drawn with known seeds: for measuring, not for sending.
 """
 
 from __future__ import annotations
@@ -16,101 +15,28 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from sfumato.adversary.invert.sheet import to_pixels
-from sfumato.core.checks import check_count, check_epsilon
-from sfumato.core.errors import InvalidInput, Missing
+from sfumato.core.errors import Missing
 from sfumato.core.progress import Progress, silent
 from sfumato.core.releases import KeypointRelease
-from sfumato.experiments.inversion_data import (
-    RECOVERIES,
-    Releases,
-    timed,
-)
-from sfumato.experiments.inversion_measures import Judge
-from sfumato.experiments.inversion_networks import Networks, Wanted
-from sfumato.experiments.inversion_outcomes import Outcome, OutcomeFile, Setting
-from sfumato.experiments.inversion_pictures import Picture, mean_colour
-from sfumato.features.extractors import find_extractor
 from sfumato.privacy.defence import Defence
+from sfumato_papers.ldp_feat.inversion.measures import Judge
+from sfumato_papers.ldp_feat.inversion.networks import Networks, Wanted
+from sfumato_papers.ldp_feat.inversion.outcomes import Outcome, OutcomeFile, Setting
+from sfumato_papers.ldp_feat.inversion.pictures import Picture, mean_colour
+from sfumato_papers.ldp_feat.inversion.releases import RECOVERIES, Releases, timed
+from sfumato_papers.ldp_feat.inversion.settings import BASELINES, Settings
 
-PARTS = ("raw", "lifting", "affine", "words", "descriptors")
-LIFT_ATTACKS = (*RECOVERIES, "direct")
-WORD_ATTACKS = ("posterior", "direct")
-BASELINES = ("mean colour", "positions")
 PICTURES = "pictures"
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Which rows to make.
-
-    parts        raw: SIFT and the baselines; lifting: ldp-feat Table 1; affine: its Fig. 3;
-                 words: ldp-feat Table 4; descriptors: reverse Table 1 and supplement Table 3
-    attacks      on lifts, and on words
-    dimensions   m of lifts; the affine part has its own
-    """
-
-    parts: tuple[str, ...] = ("raw", "lifting", "words")
-    attacks: tuple[str, ...] = LIFT_ATTACKS
-    strategy: str = "sub-hybrid"
-    dimensions: tuple[int, ...] = (2, 4, 8, 16)
-    word_attacks: tuple[str, ...] = WORD_ATTACKS
-    num_words: tuple[int, ...] = (16_384,)
-    subset_sizes: tuple[int, ...] = (1, 2, 4)
-    epsilons: tuple[float, ...] = (16, 14, 12, 10, 8)
-    extractors: tuple[str, ...] = ("sift", "freak", "vgg", "beblid")
-
-    def __post_init__(self) -> None:
-        for name, given, known in (
-            ("parts", self.parts, PARTS),
-            ("attack", self.attacks, LIFT_ATTACKS),
-            ("word-attack", self.word_attacks, WORD_ATTACKS),
-        ):
-            for value in given:
-                if value not in known:
-                    raise InvalidInput(f"{name} must be of {', '.join(known)}, got {value!r}.")
-        for dimension in self.dimensions:
-            check_count("dimension", dimension, low=2)
-        for epsilon in self.epsilons:
-            check_epsilon(epsilon, allow_infinite=True)
-        for extractor in self.extractors:
-            find_extractor(extractor)
-
-    def settings(self) -> tuple[Setting, ...]:
-        """Every row once, the cheap ones first."""
-        rows = [Setting("raw"), *(Setting(name) for name in BASELINES)]
-        if "lifting" in self.parts:
-            for dimension in self.dimensions:
-                lift = Defence(strategy=self.strategy, dimension=dimension)
-                rows += [Setting(attack, lift) for attack in self.attacks]
-        if "affine" in self.parts:
-            for strategy in ("random", "sub-hybrid"):
-                rows.append(Setting("nearest", Defence(strategy=strategy, dimension=2)))
-            if "direct" in self.attacks:
-                for dimension in (2, 4, 6):
-                    lift = Defence(strategy="sub-hybrid", dimension=dimension)
-                    rows.append(Setting("direct", lift))
-        if "words" in self.parts:
-            rows += [
-                Setting(attack, Defence(num_words=count, subset_size=size, epsilon=epsilon))
-                for attack in self.word_attacks
-                for count in self.num_words
-                for size in self.subset_sizes
-                for epsilon in self.epsilons
-            ]
-        if "descriptors" in self.parts:
-            rows += [Setting("raw", Defence(extractor=name)) for name in self.extractors]
-        return tuple(dict.fromkeys(rows))
 
 
 def run_inversion(
     pictures: Sequence[Picture],
     releases: Releases,
     networks: Networks,
-    grid: Grid,
+    settings: Settings,
     judge: Judge,
     file: OutcomeFile,
     *,
-    num_shown: int = 6,
     progress: Progress = silent,
 ) -> None:
     """Make every row the grid asks for that the file does not hold yet.
@@ -118,11 +44,11 @@ def run_inversion(
     Rows whose network is there come first; then the others are trained one by one, if there is
     a budget, or are put down as absent with the reason.
     """
-    step = max(len(pictures) / num_shown, 1) if num_shown else 1
-    shown = {pictures[int(i * step)].name for i in range(min(num_shown, len(pictures)))}
+    step = max(len(pictures) / settings.num_shown, 1) if settings.num_shown else 1
+    shown = {pictures[int(i * step)].name for i in range(min(settings.num_shown, len(pictures)))}
     run = _Run(releases, networks, judge, file, mean_colour(pictures), shown)
     file.tell("lpips", judge.without)
-    rows = grid.settings()
+    rows = settings.rows()
     needed = {row: wanted for row in rows if (wanted := network_of(row)) is not None}
     ready = [row for row in rows if row not in needed or networks.has(needed[row])]
     _fill(run, pictures, ready, progress)

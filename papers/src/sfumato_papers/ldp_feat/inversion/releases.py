@@ -1,4 +1,4 @@
-"""What is sent of each picture, and what an attacker makes of it before he paints.
+"""LDP-FEAT, Tables 1 and 4; affine, Fig. 3; reverse, Table 1: what is sent, what is read.
 
 Recovered descriptors are kept on disk: another network can be tried on them without attacking
 again. Releases are drawn with known seeds: for measuring, not for sending.
@@ -29,11 +29,11 @@ from sfumato.core.releases import KeypointRelease, PlainRelease, SubspaceRelease
 from sfumato.core.storage import write_file
 from sfumato.core.types import Features
 from sfumato.dictionary import Dictionary
-from sfumato.experiments.inversion_pictures import MAX_KEYPOINTS, Picture
 from sfumato.features import extract
 from sfumato.privacy.defence import Defence
 from sfumato.privacy.known_truth import NUM_SUB_DATABASES
 from sfumato_papers.harness.seeds import seed_of
+from sfumato_papers.ldp_feat.inversion.pictures import MAX_KEYPOINTS, Picture
 
 Made = TypeVar("Made")
 

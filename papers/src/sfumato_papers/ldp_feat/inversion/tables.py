@@ -1,4 +1,4 @@
-"""The tables of the inversion experiment, as text, each beside its paper's figures."""
+"""LDP-FEAT, Tables 1 and 4; affine, Fig. 3; reverse, Table 1: ours beside the papers'."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sfumato.adversary.metrics import Interval
-from sfumato.experiments import inversion_paper as paper
-from sfumato.experiments.inversion_outcomes import Results, Setting
-from sfumato.experiments.inversion_scores import Row, steps_down, summarise
+from sfumato_papers.harness.table import Table, show
+from sfumato_papers.ldp_feat.inversion import printed as paper
+from sfumato_papers.ldp_feat.inversion.outcomes import Results, Setting
+from sfumato_papers.ldp_feat.inversion.rows import Row, steps_down, summarise
 
 
-def table_lines(results: Results) -> list[str]:
+def report_lines(results: Results) -> list[str | Table]:
     """All tables that have rows, with what must be known to read them."""
     rows = summarise(results)
     told = results.facts["inversion"]
-    lines = [
+    lines: list[str | Table] = [
         f"{told['data']}: {told['pictures']} photographs, {told['side']}×{told['side']}, at most "
         f"{told['max_keypoints']:,} keypoints each. Cells: mean over pictures [95 % interval].",
     ]
@@ -33,7 +34,7 @@ def table_lines(results: Results) -> list[str]:
     for title, chosen, printed in _tables(rows):
         more = [row for row in chosen if row not in plain]
         if more or title == "Raw SIFT and the baselines":
-            lines += ["", title, *_grid(chosen, printed)]
+            lines += ["", title, _table(chosen, printed)]
     lines += ["", *_remarks(results)]
     return lines
 
@@ -71,7 +72,7 @@ def _tables(rows: Sequence[Row]) -> list[tuple[str, list[Row], _Look]]:
     ]
 
 
-def _grid(rows: Sequence[Row], printed: _Look) -> list[str]:
+def _table(rows: Sequence[Row], printed: _Look) -> Table:
     heads = ["attack", "defence", "pictures", "SSIM", "paper", "MAE", "paper", "PSNR", "paper",
              "LPIPS", "objects", "paper", "bytes", "guarantee", "painted by"]  # fmt: skip
     body = []
@@ -91,16 +92,14 @@ def _grid(rows: Sequence[Row], printed: _Look) -> list[str]:
                 _cell(row.lpips),
                 _objects(row.objects),
                 "–" if math.isnan(theirs.objects) else f"{100 * theirs.objects:.1f} %",
-                f"{row.num_bytes:,.0f}" if row.num_bytes else "–",
+                show(row.num_bytes or None, ",.0f"),
                 row.guarantee,
                 _painter(row.network),
             ]
         )
     kept = [i for i in range(len(heads)) if i < 4 or any(line[i] != "–" for line in body)]
     table = [[line[i] for i in kept] for line in [heads, *body]]
-    widths = [max(len(line[i]) for line in table) for i in range(len(kept))]
-    return ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip()
-            for line in table]  # fmt: skip
+    return Table(table[0], table[1:], left=range(len(kept)))
 
 
 def _remarks(results: Results) -> list[str]:

@@ -1,4 +1,4 @@
-"""What every reconstruction scored, on disk: one line each, behind what they stand on.
+"""LDP-FEAT, Tables 1 and 4; affine, Fig. 3; reverse, Table 1: what each reconstruction scored.
 
 Facts (which pictures, words, networks) are written once. A run on other ones is refused: a
 table must not mix them.
@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.core.errors import InvalidInput, Mismatch
-from sfumato.experiments.inversion_measures import Measures
-from sfumato.experiments.records import append_record, drop_torn_line, read_records
 from sfumato.privacy.defence import PLAIN, Defence
+from sfumato_papers.harness.outcomes import append_record, decode, drop_torn_line, read_records
+from sfumato_papers.ldp_feat.inversion.measures import Measures
 
 #: Facts that may change between a run and its continuation.
 _FREE = ("lpips",)
@@ -130,37 +130,21 @@ def read_outcomes(path: str | Path) -> Results:
     absent: dict[Setting, str] = {}
     for number, line in enumerate(read_records(Path(path)), start=1):
         kind = line.pop("kind", None)
-        try:
-            if kind == "fact":
-                facts[line["name"]] = line["value"]
-            elif kind == "absent":
-                absent[_setting(line["setting"])] = str(line["reason"])
-            elif kind == "outcome" and "inversion" in facts:
-                outcomes.append(_outcome(line))
-            else:
-                raise KeyError(f"kind {kind!r}")
-        except (KeyError, TypeError) as error:
+        damaged = f"{path} is damaged in line {number}"
+        if kind == "fact":
+            facts[line["name"]] = line["value"]
+        elif kind == "absent":
+            absent[decode(Setting, line["setting"], damaged)] = str(line["reason"])
+        elif kind == "outcome" and "inversion" in facts:
+            outcomes.append(decode(Outcome, line, damaged))
+        else:
             raise InvalidInput(
                 f"{path} is not a file of the inversion experiment, or damaged in line {number}: "
-                f"{error}."
-            ) from None
+                f"kind {kind!r}."
+            )
     if "inversion" not in facts:
         raise InvalidInput(f"{path} is not a file of the inversion experiment: it says no problem.")
     made = {outcome.setting for outcome in outcomes}
     return Results(
         facts, tuple(outcomes), {row: why for row, why in absent.items() if row not in made}
-    )
-
-
-def _setting(line: Mapping[str, Any]) -> Setting:
-    return Setting(line["attack"], Defence(**line["defence"]))
-
-
-def _outcome(line: dict[str, Any]) -> Outcome:
-    measures = dict(line.pop("measures"))
-    objects = measures.pop("objects")
-    return Outcome(
-        setting=_setting(line.pop("setting")),
-        measures=Measures(objects=None if objects is None else tuple(objects), **measures),
-        **line,
     )

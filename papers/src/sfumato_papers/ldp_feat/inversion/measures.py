@@ -1,4 +1,4 @@
-"""Everything one reconstruction is judged by, and what could not be measured and why."""
+"""LDP-FEAT, Tables 1 and 4; affine, Fig. 3; reverse, Table 1: how one reconstruction is judged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sfumato.adversary.invert.lpips import Measure, find_lpips
 from sfumato.adversary.invert.sheet import to_pixels
 from sfumato.adversary.metrics import compare, match_boxes
 from sfumato.detectors.base import Boxes, Detector, check_boxes
-from sfumato.experiments.inversion_pictures import Picture
+from sfumato_papers.ldp_feat.inversion.pictures import Picture
 
 
 @dataclass(frozen=True)

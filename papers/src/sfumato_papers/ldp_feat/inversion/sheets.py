@@ -1,4 +1,4 @@
-"""What the numbers are about: reconstructions side by side, and two plots."""
+"""LDP-FEAT, Tables 1 and 4; affine, Fig. 3; reverse, Table 1: side by side, and plots."""
 
 from __future__ import annotations
 
@@ -13,19 +13,25 @@ from PIL import Image, ImageDraw, ImageFont
 
 from sfumato.adversary.metrics import Interval
 from sfumato.core.storage import write_file
-from sfumato.experiments.inversion_outcomes import Setting
-from sfumato.experiments.inversion_pictures import SIDE
-from sfumato.experiments.inversion_scores import LADDER, Row
+from sfumato_papers.harness.plot import (
+    BLUE,
+    GOLD,
+    GRAY,
+    GREEN,
+    INK,
+    RED,
+    curve,
+    legend,
+    log2_ticks,
+    panels,
+    save_plot,
+)
+from sfumato_papers.ldp_feat.inversion.outcomes import Setting
+from sfumato_papers.ldp_feat.inversion.pictures import SIDE
+from sfumato_papers.ldp_feat.inversion.rows import LADDER, Row
 
-_COLORS = {
-    "vertex": "#c8553d",
-    "database": "#d9a441",
-    "clustering": "#4a7c8c",
-    "nearest": "#8a8a94",
-    "direct": "#2f5d3a",
-}
+_COLORS = {"vertex": RED, "database": GOLD, "clustering": BLUE, "nearest": GRAY, "direct": GREEN}
 _GAP, _HEAD = 4, 30
-_INK = "#1b1b1f"
 
 
 def draw_sheet(
@@ -48,7 +54,7 @@ def draw_sheet(
     pen, font = ImageDraw.Draw(sheet), _font(max(10, side // 11))
     for i, (title, _) in enumerate(columns):
         middle = i * (side + _GAP) + side // 2
-        pen.text((middle, _HEAD // 2), title, fill=_INK, font=font, anchor="mm")
+        pen.text((middle, _HEAD // 2), title, fill=INK, font=font, anchor="mm")
     for j, files in enumerate(rows):
         for i, file in enumerate(files):
             with Image.open(file) as picture:
@@ -102,14 +108,9 @@ def _rank(title: str) -> int:
     return order.index(name) if name in order else len(order)
 
 
-def draw_plot(rows: Sequence[Row], path: Path) -> None:
+def draw_plot(rows: Sequence[Row], path: Path) -> Path:
     """SSIM over m for every attack on lifts, and over ε for words, with intervals."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(9.5, 3.8), sharey=True)
+    figure, (left, right) = panels(2, (9.5, 3.8), share_y=True)
     lifts: dict[str, list[tuple[float, Interval]]] = {}
     words: dict[str, list[tuple[float, Interval]]] = {}
     for row in rows:
@@ -120,14 +121,12 @@ def draw_plot(rows: Sequence[Row], path: Path) -> None:
             name = f"{attack}, |K| = {defence.num_words:,}, ω = {defence.subset_size}"
             words.setdefault(name, []).append((defence.epsilon, row.ssim))
     for attack, points in lifts.items():
-        _curve(left, points, _COLORS.get(attack, _INK), attack)
+        _curve(left, points, _COLORS.get(attack, INK), attack)
     for number, (name, points) in enumerate(words.items()):
         _curve(right, points, f"C{number}", name)
     dimensions = sorted({int(place) for points in lifts.values() for place, _ in points})
     if dimensions:
-        left.set_xscale("log", base=2)
-        left.set_xticks(dimensions, [str(value) for value in dimensions])
-        left.minorticks_off()
+        log2_ticks(left, dimensions)
     left.set_xlabel("dimension of the subspace, m (no guarantee)")
     left.set_ylabel("SSIM, mean over pictures")
     right.set_xlabel("ε per descriptor (× keypoints for a picture)")
@@ -136,28 +135,14 @@ def draw_plot(rows: Sequence[Row], path: Path) -> None:
     for axis in (left, right):
         for name, style in (("raw", "--"), ("positions", ":"), ("mean colour", "-.")):
             if name in flat:
-                axis.axhline(flat[name], color=_INK, linestyle=style, linewidth=1, label=name)
-        axis.spines[["top", "right"]].set_visible(False)
-        axis.grid(axis="y", alpha=0.3)
-        axis.legend(frameon=False, fontsize=8)
-    figure.tight_layout()
-    data = io.BytesIO()
-    figure.savefig(data, format="png", dpi=150)
-    pyplot.close(figure)
-    write_file(path, data.getvalue())
+                axis.axhline(flat[name], color=INK, linestyle=style, linewidth=1, label=name)
+        legend(axis)
+    return save_plot(figure, path, dpi=150)
 
 
 def _curve(axis: Any, points: Sequence[tuple[float, Interval]], color: str, label: str) -> None:
-    ordered = sorted(points, key=lambda point: point[0])
-    values = [value for _, value in ordered]
-    error = np.nan_to_num([[v.mean - v.low for v in values], [v.high - v.mean for v in values]])
-    axis.errorbar(
-        [place for place, _ in ordered],
-        [value.mean for value in values],
-        error,
-        color=color,
-        marker="o",
-        markersize=4,
-        capsize=2,
-        label=label,
-    )
+    shown = []
+    for place, value in sorted(points, key=lambda point: point[0]):
+        low, high = np.nan_to_num([value.mean - value.low, value.high - value.mean])
+        shown.append((place, value.mean, (low, high)))
+    curve(axis, shown, color=color, capsize=2, label=label)

@@ -1,4 +1,4 @@
-"""Which network paints which row, and how it was trained; missing ones can be trained here.
+"""LDP-FEAT, Tables 1 and 4; affine, Fig. 3; reverse, Table 1: which network paints which row.
 
 A defence is measured by the attacker who was trained against it. Such networks are small or
 briefly trained on small machines: steps, width and seconds stand beside every row they paint.
@@ -25,9 +25,9 @@ from sfumato.core.releases import KeypointRelease
 from sfumato.core.storage import write_file
 from sfumato.core.types import Features
 from sfumato.dictionary import Dictionary
-from sfumato.experiments.inversion_pictures import SIDE
 from sfumato.features.extractors import find_extractor
 from sfumato.privacy.defence import PLAIN, Defence
+from sfumato_papers.ldp_feat.inversion.pictures import SIDE
 
 #: Extractors whose keypoints turn: their frames can be inferred from the descriptors.
 FRAMED = ("sift",)

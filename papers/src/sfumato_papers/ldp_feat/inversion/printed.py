@@ -1,4 +1,4 @@
-"""The papers' own figures, to stand beside ours.
+"""LDP-FEAT, Tables 1 and 4; affine, Fig. 3; reverse, Table 1: what the papers print.
 
 Other pictures (MegaDepth's test set, ten holiday pictures), other sizes of words and networks
 trained for days: the order of rows can be compared, the numbers only roughly.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from sfumato.experiments.inversion_outcomes import Setting
+from sfumato_papers.ldp_feat.inversion.outcomes import Setting
 
 
 @dataclass(frozen=True)

@@ -21,26 +21,14 @@ from sfumato_papers.affine.matching import (
     Settings,
     run_matching,
 )
+from sfumato_papers.harness import plot as draw
 from sfumato_papers.harness.command import Report, make_command
 from sfumato_papers.harness.options import needed
-from sfumato_papers.harness.plot import (
-    BLUE,
-    GOLD,
-    GRAY,
-    GREEN,
-    INK,
-    RED,
-    curve,
-    legend,
-    log2_ticks,
-    panels,
-    save_plot,
-)
 from sfumato_papers.harness.table import Table, percent
 
 _SHOWN = (1, 3, 5, 10)  # pixels, as columns
-_COLORS = {"raw": INK, "random": GRAY, "adversarial": RED, "hybrid": GOLD,
-           "sub-adversarial": BLUE, "sub-hybrid": GREEN}  # fmt: skip
+_COLORS = {"raw": draw.INK, "random": draw.GRAY, "adversarial": draw.RED, "hybrid": draw.GOLD,
+           "sub-adversarial": draw.BLUE, "sub-hybrid": draw.GREEN}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +139,7 @@ def draw_plot(rows: Sequence[Row], path: Path) -> Path:
     raw = next((row.mean for row in chosen if row.setting.strategy == "raw"), None)
     lifted = [row for row in chosen if row.setting.strategy != "raw"]
     distances = list(dict.fromkeys(row.setting.distance for row in lifted))
-    figure, axes = panels(max(len(distances), 1), (9, 3.6), share_y=True)
+    figure, axes = draw.panels(max(len(distances), 1), (9, 3.6), share_y=True)
     for axis, distance in zip(axes, distances, strict=False):
         for strategy, color in _COLORS.items():
             points = [
@@ -159,16 +147,16 @@ def draw_plot(rows: Sequence[Row], path: Path) -> Path:
                 for row in lifted
                 if (row.setting.strategy, row.setting.distance) == (strategy, distance)
             ]
-            curve(axis, sorted(points), color=color, label=strategy)
+            draw.curve(axis, sorted(points), color=color, label=strategy)
         if raw is not None:
-            axis.axhline(100 * raw, color=INK, linestyle="--", linewidth=1, label="raw")
-        log2_ticks(axis, sorted({row.setting.dimension for row in lifted}))
+            axis.axhline(100 * raw, color=draw.INK, linestyle="--", linewidth=1, label="raw")
+        draw.log2_ticks(axis, sorted({row.setting.dimension for row in lifted}))
         axis.set_xlabel("dimension of the subspace, m")
         axis.set_title(distance.replace("-", " to "), fontsize=11)
     axes[0].set_ylabel("mean matching accuracy, 1–10 px (%)")
     axes[0].set_ylim(bottom=0)
-    legend(axes[-1], fontsize=9)
-    return save_plot(figure, path, dpi=150)
+    draw.legend(axes[-1], fontsize=9)
+    return draw.save(figure, path, dpi=150)
 
 
 def _run(settings: Settings, path: Path, progress: Progress) -> None:
@@ -190,4 +178,4 @@ def _report(path: Path, settings: Settings, ran: Any) -> Report:
     )
 
 
-command = make_command(Settings, run=_run, report=_report, output="experiment-matching")
+command = make_command(Settings, _run, _report, "experiment-matching")

@@ -21,19 +21,9 @@ from sfumato_papers.dcaconv.classification import (
 from sfumato_papers.dcaconv.pictures import open_problem
 from sfumato_papers.dcaconv.printed import best_of_paper, paper_accuracy
 from sfumato_papers.dcaconv.recipes import ENCODERS, RECIPES
+from sfumato_papers.harness import plot as draw
 from sfumato_papers.harness.command import Report, make_command
 from sfumato_papers.harness.options import needed
-from sfumato_papers.harness.plot import (
-    BLUE,
-    GOLD,
-    GRAY,
-    GREEN,
-    RED,
-    curve,
-    legend,
-    panels,
-    save_plot,
-)
 from sfumato_papers.harness.table import Table, show
 
 _HEADS = ("recipe", "encoder", "learner", "d", "m", "ε a code", "ε a picture", "accuracy", "±",
@@ -151,8 +141,8 @@ def _place(setting: Setting) -> tuple[int, int, str, float]:
 
 
 _CLEAN = 5.0  # where ∞ is drawn
-_COLORS = {"dcaconv-16": RED, "dcaconv-2": GOLD, "pixels-16": BLUE, "hog-words": GRAY,
-           "binary-network": "#6d5a8c"}  # fmt: skip
+_COLORS = {"dcaconv-16": draw.RED, "dcaconv-2": draw.GOLD, "pixels-16": draw.BLUE,
+           "hog-words": draw.GRAY, "binary-network": "#6d5a8c"}  # fmt: skip
 _PANELS = {
     "d = 16 and larger [Fig. 3]": ("dcaconv-16", "pixels-16", "hog-words"),
     "d = 2 [Fig. 4]": ("dcaconv-2", "binary-network"),
@@ -161,7 +151,7 @@ _PANELS = {
 
 def draw_plot(rows: Sequence[Row], path: Path) -> Path:
     """One panel a figure of the paper; what the paper prints is dashed, naive Bayes thin."""
-    figure, axes = panels(2, (10, 5.2), share_y=True)
+    figure, axes = draw.panels(2, (10, 5.2), share_y=True)
     ours = [row for row in rows if row.setting.recipe == "sfumato"]
     for axis, (title, encoders) in zip(axes, _PANELS.items(), strict=True):
         for name in encoders:
@@ -174,16 +164,16 @@ def draw_plot(rows: Sequence[Row], path: Path) -> Path:
                     _COLORS[name],
                     thin=learner != "knn",
                 )
-        _draw(axis, ours, "recipe sfumato", GREEN, with_paper=False)
+        _draw(axis, ours, "recipe sfumato", draw.GREEN, with_paper=False)
         axis.set_title(title, fontsize=11)
         axis.set_xlabel("ε per code (labels are not protected)")
         axis.set_xticks([0, 1, 2, 3, 4, _CLEAN], ["0", "1", "2", "3", "4", "∞"])
         axis.set_ylim(0, 100)
-        legend(axis, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncol=2)
+        draw.legend(axis, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncol=2)
     axes[0].set_ylabel("accuracy on clean test pictures (%)")
     if rows:
         figure.suptitle(f"{rows[0].dataset}: dashed is what the paper prints", fontsize=11)
-    return save_plot(figure, path)
+    return draw.save(figure, path)
 
 
 def _draw(
@@ -199,7 +189,7 @@ def _draw(
     ordered = sorted(places.items())
     points = [(place, row.accuracy, row.spread) for place, row in ordered]
     width = 0.9 if thin else 2
-    curve(axis, points, color=color, markersize=3, linewidth=width, label=label)
+    draw.curve(axis, points, color=color, markersize=3, linewidth=width, label=label)
     printed = [(place, row.paper) for place, row in ordered if row.paper is not None]
     if with_paper and printed:
         x, y = zip(*printed, strict=True)
@@ -227,6 +217,4 @@ def _report(path: Path, settings: Settings, ran: Any) -> Report:
     return Report([title, "", table, "", *NOTES, *not_run, where], {**head, **found})
 
 
-command = make_command(
-    Settings, run=_run, report=_report, output="experiment-classification-{dataset}"
-)
+command = make_command(Settings, _run, _report, "experiment-classification-{dataset}")

@@ -11,10 +11,10 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from sfumato.cli.output import emit_json, progress_bar
+from sfumato.cli.output import JsonFlag, emit_json, progress_bar
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress
-from sfumato_papers.harness.options import check_needed, parameters, read_settings
+from sfumato_papers.harness.options import check_needed, parameter, parameters, read_settings
 from sfumato_papers.harness.table import Table
 
 
@@ -40,10 +40,10 @@ Settings = TypeVar("Settings")
 
 def make_command(
     settings: type[Settings],
-    *,
     run: Callable[[Settings, Path, Progress], Any],
     report: Callable[[Path, Settings, Any], Report],
     output: str,
+    *,
     file: str = "outcomes.jsonl",
     writes: str = "Folder for outcomes and the plot.",
     evaluates: str = "Print the table of these outcomes, a file or its folder; run nothing.",
@@ -76,23 +76,17 @@ def make_command(
         else:
             sys.stdout.write(found.text(markdown=as_markdown))
 
-    own = {
-        "output": Annotated[Path, typer.Option("--output", "-o", help=writes)],
-        "evaluate": Annotated[Path | None, typer.Option(help=evaluates)],
-        "markdown": Annotated[bool, typer.Option("--markdown", help="Print Markdown tables.")],
-        "as_json": Annotated[
-            bool, typer.Option("--json", help="Print one JSON object for machines.")
-        ],
-    }
-    defaults = {"output": Path(output), "evaluate": None, "markdown": False, "as_json": False}
-    every = parameters(settings)
-    every += [
-        inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation=kind
-        )
-        for name, kind in own.items()
+    every = [
+        *parameters(settings),
+        parameter(
+            "output", Annotated[Path, typer.Option("--output", "-o", help=writes)], Path(output)
+        ),
+        parameter("evaluate", Annotated[Path | None, typer.Option(help=evaluates)], None),
+        parameter(
+            "markdown", Annotated[bool, typer.Option("--markdown", help="Print Markdown.")], False
+        ),
+        parameter("as_json", JsonFlag, False),
     ]
-    every.sort(key=lambda one: one.name.startswith("further_"))
     changed: Any = command
     changed.__doc__ = settings.__doc__
     changed.__signature__ = inspect.Signature(every)

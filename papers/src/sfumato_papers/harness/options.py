@@ -95,16 +95,17 @@ def parameters(settings: type) -> list[inspect.Parameter]:
             kind, default = list[get_args(kind)[0]] | None, None  # type: ignore[misc]
             if item.metadata["further"]:
                 behind = typer.Argument(metavar="[DIR]...", help=item.metadata["further"])
-                last.append(_parameter(f"further_{item.name}", Annotated[kind, behind], None))
+                last.append(parameter(f"further_{item.name}", Annotated[kind, behind], None))
         elif item.metadata["parse"] or get_origin(kind) is tuple:
             default = item.metadata["shown"] or _shown(default)
             kind = str | None if default is None else str
         given = typer.Option(_flag(item), help=item.metadata["text"])
-        found.append(_parameter(item.name, Annotated[kind, given], default))
+        found.append(parameter(item.name, Annotated[kind, given], default))
     return [*found, *last]
 
 
-def _parameter(name: str, kind: Any, default: Any) -> inspect.Parameter:
+def parameter(name: str, kind: Any, default: Any) -> inspect.Parameter:
+    """A parameter of a command, which is always named."""
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 

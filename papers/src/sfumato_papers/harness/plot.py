@@ -53,7 +53,7 @@ def legend(axis: Any, **look: Any) -> None:
         axis.legend(frameon=False, **{"fontsize": 8, **look})
 
 
-def save_plot(figure: Any, path: Path, dpi: int = 110) -> Path:
+def save(figure: Any, path: Path, dpi: int = 110) -> Path:
     """Write the figure as PNG and let go of it."""
     from matplotlib import pyplot
 

@@ -196,9 +196,9 @@ def _report(path: Path, settings: Settings, ran: Any) -> Report:
 
 command = make_command(
     Settings,
-    run=_run,
-    report=_report,
-    output="experiment-localization",
+    _run,
+    _report,
+    "experiment-localization",
     file="predictions.jsonl",
     writes="Folder for map, words and predictions.",
 )

@@ -239,9 +239,9 @@ def _report(path: Path, settings: Settings, ran: Any) -> Report:
 
 command = make_command(
     Settings,
-    run=_run,
-    report=_report,
-    output="experiment-sfm",
+    _run,
+    _report,
+    "experiment-sfm",
     file="predictions",
     writes="Folder for features and predictions.",
     evaluates="Print the table of this folder of predictions, run nothing.",

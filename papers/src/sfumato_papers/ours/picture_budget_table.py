@@ -11,18 +11,8 @@ from sfumato.core.odds import subset_coin
 from sfumato.core.progress import Progress
 from sfumato.datasets.scenes import open_scenes
 from sfumato.dictionary import Dictionary
+from sfumato_papers.harness import plot as draw
 from sfumato_papers.harness.command import Report, make_command
-from sfumato_papers.harness.plot import (
-    BLUE,
-    GREEN,
-    INK,
-    RED,
-    curve,
-    legend,
-    log2_ticks,
-    panels,
-    save_plot,
-)
 from sfumato_papers.harness.table import Table, show
 from sfumato_papers.ours.picture_budget import JOURNAL, Settings, run_budget
 from sfumato_papers.ours.picture_budget_shares import Outcome, Share, Split, best_of, shares
@@ -178,12 +168,12 @@ NOTES = (
     "Releases are reproducible (seeded), not for sending.",
 )
 
-_COLORS = {"strength": INK, "spread": BLUE, "stable": GREEN}
+_COLORS = {"strength": draw.INK, "spread": draw.BLUE, "stable": draw.GREEN}
 
 
 def draw_plot(found: Sequence[Advice], path: Path) -> Path:
     """The chosen splits and the baseline, with intervals and the N·ε of each point."""
-    figure, (axis,) = panels(1, (7.2, 4.2))
+    figure, (axis,) = draw.panels(1, (7.2, 4.2))
     for place, (keep_by, color) in enumerate(_COLORS.items()):
         chosen = {
             advice.chosen.split.budget: advice.judged
@@ -201,16 +191,16 @@ def draw_plot(found: Sequence[Advice], path: Path) -> Path:
                 color=color,
             )
     baselines = {one.chosen.split.budget: one.baseline for one in found if one.baseline is not None}
-    _draw(axis, baselines, color=RED, label="all keypoints at B/N")
+    _draw(axis, baselines, color=draw.RED, label="all keypoints at B/N")
     budgets = sorted({advice.chosen.split.budget for advice in found})
-    log2_ticks(axis, budgets, ",.0f")
+    draw.log2_ticks(axis, budgets, ",.0f")
     if budgets:
         axis.set_xlim(budgets[0] / 1.25, budgets[-1] * 1.4)
     axis.set_xlabel("budget of a whole picture, B = N·ε (ε per descriptor)")
     axis.set_ylabel("localized within .25 m, 2° (%)")
     axis.set_ylim(-4, 104)
-    legend(axis, fontsize=9, loc=(0.6, 0.12))
-    return save_plot(figure, path, dpi=120)
+    draw.legend(axis, fontsize=9, loc=(0.6, 0.12))
+    return draw.save(figure, path, dpi=120)
 
 
 def _draw(axis: Any, points: Mapping[float, Share], **look: Any) -> None:
@@ -219,7 +209,7 @@ def _draw(axis: Any, points: Mapping[float, Share], **look: Any) -> None:
         low, high = share.interval
         away = 100 * (share.share - low), 100 * (high - share.share)
         shown.append((budget, 100 * share.share, away))
-    curve(axis, shown, markersize=5, capsize=3, **look)
+    draw.curve(axis, shown, markersize=5, capsize=3, **look)
 
 
 def _run(settings: Settings, path: Path, progress: Progress) -> None:
@@ -242,8 +232,8 @@ def _report(path: Path, settings: Settings, ran: Any) -> Report:
 
 command = make_command(
     Settings,
-    run=_run,
-    report=_report,
-    output="experiment-budget",
+    _run,
+    _report,
+    "experiment-budget",
     writes="Folder for the map, outcomes and the plot.",
 )

@@ -11,8 +11,8 @@ import numpy as np
 
 from sfumato.adversary.metrics import Interval, mean_interval
 from sfumato.core.progress import Progress
+from sfumato_papers.harness import plot as draw
 from sfumato_papers.harness.command import Report, make_command
-from sfumato_papers.harness.plot import BLUE, GOLD, GRAY, INK, RED, curve, legend, panels, save_plot
 from sfumato_papers.harness.table import Table, percent, show, wilson
 from sfumato_papers.posed_pairs import open_pairs, scene_folders
 from sfumato_papers.reverse.keypoint_count import JOURNAL, Outcome, Setting, Settings, run_fewer
@@ -23,7 +23,7 @@ MIN_INLIERS = 20
 #: Pairs that share at least so many points of the map: all, nearer, near.
 CLASSES = (0, 400, 800)
 _PRIVACY = "privacy.jsonl"
-_COLORS = {"sift": INK, "freak": RED, "vgg": BLUE, "beblid": GOLD}
+_COLORS = {"sift": draw.INK, "freak": draw.RED, "vgg": draw.BLUE, "beblid": draw.GOLD}
 _STYLES = {"strength": "-", "spread": "--", "stable": ":"}
 _TITLES = {"both": "both pictures keep N", "query": "one keeps N, the server's has all"}
 
@@ -222,7 +222,7 @@ def draw_plot(rows: Sequence[Row], path: Path) -> Path:
     protocols = [name for name in _TITLES if any(row.setting.protocol == name for row in rows)]
     rebuilt = [row for row in rows if row.privacy is not None]
     count = max(len(protocols) + bool(rebuilt), 1)
-    figure, axes = panels(count, (4.2 * count, 3.8))
+    figure, axes = draw.panels(count, (4.2 * count, 3.8))
     for axis, protocol in zip(axes, protocols, strict=False):
         chosen = [row for row in rows if row.setting.protocol == protocol]
         _curves(axis, [(row, 100 * (row.recall[0] or 0)) for row in chosen])
@@ -235,8 +235,8 @@ def draw_plot(rows: Sequence[Row], path: Path) -> Path:
         axes[-1].set_ylabel("higher is more private")
     for axis in axes:
         axis.set_xlabel("keypoints, N")
-        legend(axis)
-    return save_plot(figure, path)
+        draw.legend(axis)
+    return draw.save(figure, path)
 
 
 def _curves(axis: Any, points: Sequence[tuple[Row, float]]) -> None:
@@ -245,11 +245,11 @@ def _curves(axis: Any, points: Sequence[tuple[Row, float]]) -> None:
         name = row.setting.extractor, row.setting.keep_by
         groups.setdefault(name, {})[row.setting.num_keypoints] = value
     for (extractor, keep_by), values in groups.items():
-        curve(
+        draw.curve(
             axis,
             [(count, values[count], None) for count in sorted(values)],
             _STYLES[keep_by],
-            color=_COLORS.get(extractor, GRAY),
+            color=_COLORS.get(extractor, draw.GRAY),
             label=f"{extractor} by {keep_by}",
         )
 
@@ -278,8 +278,8 @@ def _report(path: Path, settings: Settings, ran: Any) -> Report:
 
 command = make_command(
     Settings,
-    run=_run,
-    report=_report,
-    output="experiment-fewer",
+    _run,
+    _report,
+    "experiment-fewer",
     writes="Folder for features, outcomes and the plot.",
 )

@@ -81,9 +81,5 @@ def _report(path: Path, settings: Settings, ran: Any) -> Report:
 
 
 command = make_command(
-    Settings,
-    run=_run,
-    report=_report,
-    output="experiment-suppression",
-    writes="Folder for outcomes, PNG and HTML.",
+    Settings, _run, _report, "experiment-suppression", writes="Folder for outcomes, PNG and HTML."
 )

@@ -257,9 +257,9 @@ def _report(path: Path, settings: Settings, ran: Any) -> Report:
 
 command = make_command(
     Settings,
-    run=_run,
-    report=_report,
-    output="experiment-faces",
+    _run,
+    _report,
+    "experiment-faces",
     file="faces.jsonl",
     writes="Folder for embeddings, results and plots.",
 )

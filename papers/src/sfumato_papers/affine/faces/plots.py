@@ -7,22 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from sfumato_papers.affine.faces.rows import Row, attribute_rows, history_rows, verification_rows
-from sfumato_papers.harness.plot import (
-    BLUE,
-    GOLD,
-    GRAY,
-    GREEN,
-    INK,
-    RED,
-    curve,
-    legend,
-    log2_ticks,
-    panels,
-    save_plot,
-)
+from sfumato_papers.harness import plot as draw
 
-_COLORS = {"random": GRAY, "adversarial": RED, "hybrid": BLUE, "hybrid+": GREEN, "even": GOLD}
-_EPSILONS = (INK, BLUE, GOLD, RED, GREEN)
+_COLORS = {
+    "random": draw.GRAY,
+    "adversarial": draw.RED,
+    "hybrid": draw.BLUE,
+    "hybrid+": draw.GREEN,
+    "even": draw.GOLD,
+}
+_EPSILONS = (draw.INK, draw.BLUE, draw.GOLD, draw.RED, draw.GREEN)
 
 
 def draw_plots(records: Sequence[Mapping[str, Any]], folder: Path) -> list[Path]:
@@ -33,17 +27,17 @@ def draw_plots(records: Sequence[Mapping[str, Any]], folder: Path) -> list[Path]
         ("attributes", _attributes, attribute_rows(records)),
     )
     made = []
-    for name, draw, rows in plots:
+    for name, make, rows in plots:
         if rows:
             path = folder / f"faces-{name}.png"
-            draw(rows, path)
+            make(rows, path)
             made.append(path)
     return made
 
 
 def _verification(rows: Sequence[Any], path: Path) -> None:
     """[affine, Fig. 4]: accuracy over m for one and for both sides lifted; then words over |K|."""
-    figure, axes = panels(4, (16, 3.8))
+    figure, axes = draw.panels(4, (16, 3.8))
     raw = next((row for row in rows if row.way == "cosine"), None)
     titles = {
         "p–s": "one side lifted (p–s)",
@@ -57,8 +51,8 @@ def _verification(rows: Sequence[Any], path: Path) -> None:
                 key=lambda row: row.dimension,
             )
             shown = [(row.dimension, *_accuracy(row)) for row in points]
-            curve(axis, shown, color=color, capsize=3, label=strategy)
-        log2_ticks(axis, [2, 4, 8, 16])
+            draw.curve(axis, shown, color=color, capsize=3, label=strategy)
+        draw.log2_ticks(axis, [2, 4, 8, 16])
         axis.set_xlabel("dimension of the subspaces, m")
         axis.set_title(title, fontsize=11)
     words = [row for row in rows if row.way == "p–w" and row.source == "directions"]
@@ -66,7 +60,7 @@ def _verification(rows: Sequence[Any], path: Path) -> None:
     for color, size in zip(_EPSILONS, sizes, strict=False):
         points = sorted((r for r in words if r.num_words == size), key=lambda row: row.epsilon)
         shown = [(place, *_accuracy(row)) for place, row in enumerate(points)]
-        curve(axes[3], shown, color=color, capsize=3, label=f"|K| = {size}")
+        draw.curve(axes[3], shown, color=color, capsize=3, label=f"|K| = {size}")
         names = ["∞" if row.epsilon == float("inf") else f"{row.epsilon:g}" for row in points]
         axes[3].set_xticks(range(len(points)), names)
     axes[3].set_xlabel("ε per embedding (∞: words without noise)")
@@ -76,9 +70,9 @@ def _verification(rows: Sequence[Any], path: Path) -> None:
             axis.axhline(100 * raw.accuracy, color="#1b1b1f", linestyle=":", label="raw")
         axis.axhline(50, color="#c9c9d0", linewidth=1)
         axis.set_ylim(45, 102)
-        legend(axis, fontsize=8, loc="lower left")
+        draw.legend(axis, fontsize=8, loc="lower left")
     axes[0].set_ylabel("verification accuracy (%)")
-    save_plot(figure, path)
+    draw.save(figure, path)
 
 
 def _accuracy(row: Row) -> tuple[float, float]:
@@ -89,7 +83,7 @@ def _history(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """How far the recovered embedding is from the true one, after k releases; then votes."""
     dimensions = sorted({row["dimension"] for row in rows if "dimension" in row})
     middle = 4 if 4 in dimensions else dimensions[0]
-    figure, axes = panels(3, (12, 3.8))
+    figure, axes = draw.panels(3, (12, 3.8))
     for axis, pictures, title in (
         (axes[0], "one", "k lifts of one picture"),
         (axes[1], "several", "lifts of k pictures of one person"),
@@ -102,7 +96,7 @@ def _history(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
             shown = [(k, max(row["median_error"][str(k)], 1e-8), None) for k in ks]
             label = f"{row['strategy']}, {row['way']}"
             color = _COLORS[row["strategy"]]
-            curve(axis, shown, "-" if fresh else "--", color=color, label=label)
+            draw.curve(axis, shown, "-" if fresh else "--", color=color, label=label)
         axis.set_yscale("log")
         axis.set_ylim(1e-8, 3)
         axis.axhline(1e-3, color="#c9c9d0", linewidth=1)
@@ -112,7 +106,7 @@ def _history(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     for row in rows:
         if "epsilon" in row:
             ks = sorted(int(k) for k in row["recovered"])
-            curve(
+            draw.curve(
                 axes[2],
                 [(k, 100 * row["recovered"][str(k)], None) for k in ks],
                 "-" if row["way"] == "fresh" else "--",
@@ -125,14 +119,14 @@ def _history(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     for axis in axes:
         axis.set_xlabel("releases, k")
         axis.set_xticks(range(1, 6))
-        legend(axis, fontsize=7, handlelength=3.5)
-    save_plot(figure, path)
+        draw.legend(axis, fontsize=7, handlelength=3.5)
+    draw.save(figure, path)
 
 
 def _attributes(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """[affine, Fig. 5]: bars of the strongest setting m for each attack; majority as a line."""
     names = list(dict.fromkeys(row["attribute"] for row in rows))
-    figure, axes = panels(len(names), (5.5 * len(names), 3.8))
+    figure, axes = draw.panels(len(names), (5.5 * len(names), 3.8))
     for axis, name in zip(axes, names, strict=True):
         own = [row for row in rows if row["attribute"] == name]
         ways = list(dict.fromkeys(_label(row) for row in own if "way" in row))
@@ -156,7 +150,7 @@ def _attributes(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         once = dict(zip(labels, handles, strict=True))
         axis.legend(once.values(), once.keys(), frameon=False, fontsize=8, ncol=4, loc=9)
     axes[0].set_ylabel("%")
-    save_plot(figure, path)
+    draw.save(figure, path)
 
 
 def _label(row: Mapping[str, Any]) -> str:

@@ -108,8 +108,8 @@ def _report(path: Path, settings: Settings, ran: Any) -> Report:
 
 command = make_command(
     Settings,
-    run=_run,
-    report=_report,
-    output="experiment-inversion",
+    _run,
+    _report,
+    "experiment-inversion",
     writes="Folder for outcomes, pictures and the plot.",
 )

@@ -13,24 +13,18 @@ from PIL import Image, ImageDraw, ImageFont
 
 from sfumato.adversary.metrics import Interval
 from sfumato.core.storage import write_file
-from sfumato_papers.harness.plot import (
-    BLUE,
-    GOLD,
-    GRAY,
-    GREEN,
-    INK,
-    RED,
-    curve,
-    legend,
-    log2_ticks,
-    panels,
-    save_plot,
-)
+from sfumato_papers.harness import plot as draw
 from sfumato_papers.ldp_feat.inversion.outcomes import Setting
 from sfumato_papers.ldp_feat.inversion.pictures import SIDE
 from sfumato_papers.ldp_feat.inversion.rows import LADDER, Row
 
-_COLORS = {"vertex": RED, "database": GOLD, "clustering": BLUE, "nearest": GRAY, "direct": GREEN}
+_COLORS = {
+    "vertex": draw.RED,
+    "database": draw.GOLD,
+    "clustering": draw.BLUE,
+    "nearest": draw.GRAY,
+    "direct": draw.GREEN,
+}
 _GAP, _HEAD = 4, 30
 
 
@@ -54,7 +48,7 @@ def draw_sheet(
     pen, font = ImageDraw.Draw(sheet), _font(max(10, side // 11))
     for i, (title, _) in enumerate(columns):
         middle = i * (side + _GAP) + side // 2
-        pen.text((middle, _HEAD // 2), title, fill=INK, font=font, anchor="mm")
+        pen.text((middle, _HEAD // 2), title, fill=draw.INK, font=font, anchor="mm")
     for j, files in enumerate(rows):
         for i, file in enumerate(files):
             with Image.open(file) as picture:
@@ -110,7 +104,7 @@ def _rank(title: str) -> int:
 
 def draw_plot(rows: Sequence[Row], path: Path) -> Path:
     """SSIM over m for every attack on lifts, and over ε for words, with intervals."""
-    figure, (left, right) = panels(2, (9.5, 3.8), share_y=True)
+    figure, (left, right) = draw.panels(2, (9.5, 3.8), share_y=True)
     lifts: dict[str, list[tuple[float, Interval]]] = {}
     words: dict[str, list[tuple[float, Interval]]] = {}
     for row in rows:
@@ -121,12 +115,12 @@ def draw_plot(rows: Sequence[Row], path: Path) -> Path:
             name = f"{attack}, |K| = {defence.num_words:,}, ω = {defence.subset_size}"
             words.setdefault(name, []).append((defence.epsilon, row.ssim))
     for attack, points in lifts.items():
-        _curve(left, points, _COLORS.get(attack, INK), attack)
+        _curve(left, points, _COLORS.get(attack, draw.INK), attack)
     for number, (name, points) in enumerate(words.items()):
         _curve(right, points, f"C{number}", name)
     dimensions = sorted({int(place) for points in lifts.values() for place, _ in points})
     if dimensions:
-        log2_ticks(left, dimensions)
+        draw.log2_ticks(left, dimensions)
     left.set_xlabel("dimension of the subspace, m (no guarantee)")
     left.set_ylabel("SSIM, mean over pictures")
     right.set_xlabel("ε per descriptor (× keypoints for a picture)")
@@ -135,9 +129,9 @@ def draw_plot(rows: Sequence[Row], path: Path) -> Path:
     for axis in (left, right):
         for name, style in (("raw", "--"), ("positions", ":"), ("mean colour", "-.")):
             if name in flat:
-                axis.axhline(flat[name], color=INK, linestyle=style, linewidth=1, label=name)
-        legend(axis)
-    return save_plot(figure, path, dpi=150)
+                axis.axhline(flat[name], color=draw.INK, linestyle=style, linewidth=1, label=name)
+        draw.legend(axis)
+    return draw.save(figure, path, dpi=150)
 
 
 def _curve(axis: Any, points: Sequence[tuple[float, Interval]], color: str, label: str) -> None:
@@ -145,4 +139,4 @@ def _curve(axis: Any, points: Sequence[tuple[float, Interval]], color: str, labe
     for place, value in sorted(points, key=lambda point: point[0]):
         low, high = np.nan_to_num([value.mean - value.low, value.high - value.mean])
         shown.append((place, value.mean, (low, high)))
-    curve(axis, shown, color=color, capsize=2, label=label)
+    draw.curve(axis, shown, color=color, capsize=2, label=label)

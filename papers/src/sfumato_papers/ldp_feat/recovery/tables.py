@@ -248,9 +248,9 @@ def _report(path: Path, settings: Settings, ran: Any) -> Report:
 
 command = make_command(
     Settings,
-    run=_run,
-    report=_report,
-    output="experiment-recover",
+    _run,
+    _report,
+    "experiment-recover",
     file="recoveries.jsonl",
     writes="Folder for results (and the scenes' map).",
 )

@@ -22,7 +22,7 @@ from sfumato_papers.dcaconv.classification import (
     Settings,
     run_classification,
 )
-from sfumato_papers.dcaconv.classification_table import NOTES, cells, summarise
+from sfumato_papers.dcaconv.classification_table import NOTES, summarise, table
 from sfumato_papers.dcaconv.pictures import open_problem
 from sfumato_papers.dcaconv.printed import (
     EPSILONS,
@@ -87,7 +87,7 @@ def test_noise_costs_accuracy_and_every_row_says_what_a_picture_pays(
     knn = {row.setting.epsilon: row.accuracy for row in rows if row.setting.learner == "knn"}
     assert knn[None] > 75 > knn[0.5] + 10  # K = 100 of 700 pictures is far too many
     assert any("Labels are not protected" in note for note in NOTES)
-    assert any("128" in cells(row) for row in rows)
+    assert any("128" in row for row in table(rows).rows)
 
 
 def test_the_encoder_of_each_epsilon_is_chosen_without_test_pictures(

@@ -23,14 +23,17 @@ from sfumato.dictionary import Dictionary
 from sfumato.privacy.defence import Defence
 from sfumato_papers.harness.command import Report
 from sfumato_papers.ldp_feat.inversion import printed as paper
-from sfumato_papers.ldp_feat.inversion.measures import Judge
 from sfumato_papers.ldp_feat.inversion.networks import Budget, Facts, Networks, Wanted
-from sfumato_papers.ldp_feat.inversion.outcomes import OutcomeFile, Setting, read_outcomes
-from sfumato_papers.ldp_feat.inversion.painting import network_of, run_inversion
-from sfumato_papers.ldp_feat.inversion.pictures import Picture, load_squares, mean_colour
+from sfumato_papers.ldp_feat.inversion.outcomes import (
+    OutcomeFile,
+    Setting,
+    read_outcomes,
+    steps_down,
+    summarise,
+)
+from sfumato_papers.ldp_feat.inversion.painting import Settings, network_of, run_inversion
+from sfumato_papers.ldp_feat.inversion.pictures import Judge, Picture, load_squares, mean_colour
 from sfumato_papers.ldp_feat.inversion.releases import Knowledge, Releases
-from sfumato_papers.ldp_feat.inversion.rows import steps_down, summarise
-from sfumato_papers.ldp_feat.inversion.settings import Settings
 from sfumato_papers.ldp_feat.inversion.sheets import draw_plot, draw_sheet, sheets_of
 from sfumato_papers.ldp_feat.inversion.tables import report_lines
 from support import photograph

@@ -14,7 +14,7 @@ from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.datasets.hpatches import read_sequences
 from sfumato.dictionary import Dictionary
 from sfumato_papers.affine.matching import JOURNAL, Outcome, Setting, Settings, run_matching
-from sfumato_papers.affine.matching_table import NOTES, summarise, table_of
+from sfumato_papers.affine.matching_table import NOTES, summarise, table
 
 GRID = Settings(
     strategies=("random", "sub-hybrid"), dimensions=(2,), num_seeds=2, max_keypoints=200
@@ -43,7 +43,7 @@ def test_lifted_matches_are_nearly_as_good_as_raw_ones(data: Path, tmp_path: Pat
         assert (np.diff(row.accuracy) >= 0).all()
         if setting.strategy == "random":
             assert row.mean == pytest.approx(raw.mean, abs=0.05)
-    shown = "\n".join([*table_of(summarise(outcomes)).text(), *NOTES])
+    shown = "\n".join([*table(summarise(outcomes)).text(), *NOTES])
     assert "Lifting has no guarantee" in shown
     assert "ε" not in shown
 

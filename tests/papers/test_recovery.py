@@ -21,9 +21,8 @@ from sfumato.matching.subspace import reference_distances
 from sfumato.privacy.known_truth import alone_at_their_place, draw_words, lift_picture
 from sfumato_papers.attacker_knowledge import load_words
 from sfumato_papers.harness.command import Report
-from sfumato_papers.ldp_feat.recovery.lifts import open_results, read_results, run_recover
+from sfumato_papers.ldp_feat.recovery.lifts import Settings, open_results, read_results, run_recover
 from sfumato_papers.ldp_feat.recovery.rows import summarise
-from sfumato_papers.ldp_feat.recovery.settings import Settings
 from sfumato_papers.ldp_feat.recovery.tables import report_lines
 from sfumato_papers.ldp_feat.recovery.words import run_posterior, run_repeats
 from support import photograph

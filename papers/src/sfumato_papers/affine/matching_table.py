@@ -24,7 +24,7 @@ from sfumato_papers.affine.matching import (
 from sfumato_papers.harness import plot as draw
 from sfumato_papers.harness.command import Report, make_command
 from sfumato_papers.harness.options import needed
-from sfumato_papers.harness.table import Table, percent
+from sfumato_papers.harness.table import Table, table_of
 
 _SHOWN = (1, 3, 5, 10)  # pixels, as columns
 _COLORS = {"raw": draw.INK, "random": draw.GRAY, "adversarial": draw.RED, "hybrid": draw.GOLD,
@@ -78,8 +78,8 @@ def summarise(outcomes: Sequence[Outcome]) -> list[Row]:
 
 
 def _place(setting: Setting) -> tuple[int, str, str, int]:
-    usual = setting.precision.replace("float32", "")  # what is usual comes first
-    return list(_COLORS).index(setting.strategy), usual, setting.distance, setting.dimension
+    place = list(_COLORS).index(setting.strategy)
+    return place, setting.half, setting.distance, setting.dimension
 
 
 def _row(setting: Setting, kind: str, chosen: list[Outcome]) -> Row:
@@ -98,30 +98,21 @@ def _row(setting: Setting, kind: str, chosen: list[Outcome]) -> Row:
     )
 
 
-def table_of(rows: Sequence[Row]) -> Table:
+def table(rows: Sequence[Row]) -> Table:
     """Settings over all sequences, with the mean of each kind of change."""
     kinds = [kind for kind in dict.fromkeys(row.change for row in rows) if kind != "all"]
-    body = []
-    for row in (row for row in rows if row.change == "all"):
-        setting = row.setting
-        parts = {other.change: other.mean for other in rows if other.setting == setting}
-        half = "" if setting.precision == "float32" else f" {setting.precision}"
-        body.append(
-            [
-                setting.strategy + half,
-                str(setting.dimension or "–"),
-                setting.distance,
-                str(row.num_pairs),
-                f"{row.num_matches:.0f}",
-                *(percent(row.accuracy[t - 1]) for t in _SHOWN),
-                percent(row.mean),
-                percent(row.spread) if setting.strategy != "raw" else "–",
-                *(percent(parts.get(kind)) for kind in kinds),
-                f"{row.milliseconds:.0f}",
-            ]
-        )
-    heads = ["strategy", "m", "distance", "pairs", "matches", *(f"≤{t} px" for t in _SHOWN)]
-    return Table([*heads, "mean", "±", *kinds, "ms"], body, left=(0, 2))
+    means = {(row.setting, row.change): row.mean for row in rows}
+    columns = [
+        ("strategy", lambda row: f"{row.setting.strategy} {row.setting.half}".rstrip()),
+        ("m", lambda row: row.setting.dimension or None), ("distance", "setting.distance"),
+        ("pairs", "num_pairs"), ("matches", "num_matches", ".0f"),
+        *((f"≤{t} px", lambda row, t=t: row.accuracy[t - 1], ".1p") for t in _SHOWN),
+        ("mean", "mean", ".1p"),
+        ("±", lambda row: None if row.setting.strategy == "raw" else row.spread, ".1p"),
+        *((kind, lambda row, kind=kind: means.get((row.setting, kind)), ".1p") for kind in kinds),
+        ("ms", "milliseconds", ".0f"),
+    ]  # fmt: skip
+    return table_of((row for row in rows if row.change == "all"), *columns, left=(0, 2))
 
 
 NOTES = (
@@ -173,7 +164,7 @@ def _report(path: Path, settings: Settings, ran: Any) -> Report:
         f"strongest keypoints; database of {head['num_words']:,} words ({head['provenance']})"
     )
     return Report(
-        [title, "", table_of(rows), "", *NOTES, f"outcomes: {path}   plot: {plot}"],
+        [title, "", table(rows), "", *NOTES, f"outcomes: {path}   plot: {plot}"],
         {**head, "rows": [row.as_dict() for row in rows], "plot": str(plot)},
     )
 

@@ -24,10 +24,7 @@ from sfumato_papers.dcaconv.recipes import ENCODERS, RECIPES
 from sfumato_papers.harness import plot as draw
 from sfumato_papers.harness.command import Report, make_command
 from sfumato_papers.harness.options import needed
-from sfumato_papers.harness.table import Table, show
-
-_HEADS = ("recipe", "encoder", "learner", "d", "m", "ε a code", "ε a picture", "accuracy", "±",
-          "seeds", "paper", "ours − paper", "settings")  # fmt: skip
+from sfumato_papers.harness.table import Table, table_of
 
 
 @dataclass(frozen=True)
@@ -110,24 +107,24 @@ NOTES = (
 )
 
 
-def cells(row: Row) -> tuple[str, ...]:
-    """A row as text, in the order of the headings."""
-    setting, total = row.setting, row.picture_epsilon
-    return (
-        setting.recipe,
-        setting.encoder,
-        setting.learner,
-        str(row.num_values),
-        f"{row.num_codes:,}",
-        show(math.inf if setting.epsilon is None else setting.epsilon, "g"),
-        show(math.inf if total is None else total, ",.0f"),
-        f"{row.accuracy:.2f}",
-        f"{row.spread:.2f}" if row.num_seeds > 1 else "–",
-        str(row.num_seeds),
-        show(row.paper, ".2f"),
-        show(None if row.paper is None else row.accuracy - row.paper, "+.2f"),
-        "; ".join(row.choices),
-    )
+def table(rows: Sequence[Row]) -> Table:
+    """A line for each row, the paper's cell beside ours."""
+    columns = [
+        ("recipe", "setting.recipe"), ("encoder", "setting.encoder"),
+        ("learner", "setting.learner"), ("d", "num_values"), ("m", "num_codes", ","),
+        ("ε a code", lambda row: _epsilon(row.setting.epsilon), "g"),
+        ("ε a picture", lambda row: _epsilon(row.picture_epsilon), ",.0f"),
+        ("accuracy", "accuracy", ".2f"),
+        ("±", lambda row: row.spread if row.num_seeds > 1 else None, ".2f"),
+        ("seeds", "num_seeds"), ("paper", "paper", ".2f"),
+        ("ours − paper", lambda row: row.paper and row.accuracy - row.paper, "+.2f"),
+        ("settings", lambda row: "; ".join(row.choices)),
+    ]  # fmt: skip
+    return table_of(rows, *columns, left=(0, 1, 2, 12))
+
+
+def _epsilon(epsilon: float | None) -> float:
+    return math.inf if epsilon is None else epsilon
 
 
 def _place(setting: Setting) -> tuple[int, int, str, float]:
@@ -211,10 +208,9 @@ def _report(path: Path, settings: Settings, ran: Any) -> Report:
         f"{head['dataset']}: {head['train']:,} perturbed training pictures, "
         f"{head['test']:,} clean test pictures"
     )
-    table = Table(_HEADS, [cells(row) for row in rows], left=(0, 1, 2, 12))
     found = {"rows": [row.as_dict() for row in rows], "plot": str(plot), "not_run": not_run}
     where = f"outcomes: {path}   plot: {plot}"
-    return Report([title, "", table, "", *NOTES, *not_run, where], {**head, **found})
+    return Report([title, "", table(rows), "", *NOTES, *not_run, where], {**head, **found})
 
 
 command = make_command(Settings, _run, _report, "experiment-classification-{dataset}")

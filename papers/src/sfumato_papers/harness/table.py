@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -44,14 +44,38 @@ class Table:
         return ["", *(f"| {' | '.join(line)} |" for line in [lines[0], rule, *lines[1:]]), ""]
 
 
+def table_of(
+    rows: Iterable[Any], *columns: tuple[Any, ...], left: Sequence[int] = (0,), **more: Any
+) -> Table:
+    """A table of rows by its columns: (heading, what it shows, format).
+
+    What it shows is a function of the row, or a name in it: "setting.epsilon".
+    """
+    body = [[show(_value(row, *column[1:2]), *column[2:]) for column in columns] for row in rows]
+    return Table([column[0] for column in columns], body, left, **more)
+
+
+def _value(row: Any, what: Any) -> Any:
+    if callable(what):
+        return what(row)
+    for name in what.split("."):
+        row = row.get(name) if isinstance(row, Mapping) else getattr(row, name, None)
+    return row
+
+
 def show(value: Any, form: str = "", scale: float = 1) -> str:
-    """A value in this format, times the scale; – where there is none, ∞ for infinity."""
+    """A value in this format, times the scale; – where there is none, ∞ for infinity.
+
+    Formats besides Python's: ".1%" is a share in percent, ".1p" the same without the sign.
+    """
     if value is None:
         return "–"
+    if isinstance(value, str):
+        return value
     if isinstance(value, float) and math.isinf(value):
         return "∞"
-    if form.endswith("%"):
-        return f"{100 * value:{form[:-1]}f} %"
+    if form.endswith(("%", "p")):
+        return f"{100 * value:{form[:-1]}f}" + (" %" if form.endswith("%") else "")
     return format(value * scale if scale != 1 else value, form)
 
 

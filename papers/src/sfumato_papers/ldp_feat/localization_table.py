@@ -16,7 +16,7 @@ from sfumato.datasets.scenes import Problem, open_scenes
 from sfumato.dictionary import Dictionary, build_dictionary
 from sfumato.server.mapping.map import Map
 from sfumato_papers.harness.command import Report, make_command
-from sfumato_papers.harness.table import Table, show, wilson
+from sfumato_papers.harness.table import Table, show, table_of, wilson
 from sfumato_papers.ldp_feat.localization import Settings, run_localization
 from sfumato_papers.ldp_feat.localization_predictions import (
     Predictions,
@@ -46,22 +46,31 @@ AFFINE_FIGURES = (
 
 def report_lines(rows: Sequence[Row], found: Predictions) -> list[str | Table]:
     """The table, with what must be known to read it."""
-    heads = [
-        "recipe", "dictionary", "|K|", "ω", "|K|, ω by", "ε", "N", "ε·N", "answers",
-        *(f"≤{metres:g}m/{degrees:g}°" for metres, degrees in THRESHOLDS),
-        "wrong", "matches", "inliers", "s",
+    shares = [
+        (f"≤{metres:g}m/{degrees:g}°", lambda row, place=place: _share(row, place))
+        for place, (metres, degrees) in enumerate(THRESHOLDS)
+    ]
+    columns = [
+        ("recipe", _recipe), ("dictionary", "setting.dictionary"),
+        ("|K|", "setting.num_words", ","), ("ω", "setting.subset_size"),
+        ("|K|, ω by", lambda row: None if row.setting.epsilon is None else row.chosen),
+        ("ε", "setting.epsilon", "g"), ("N", "mean_keypoints", ",.0f"),
+        ("ε·N", "picture_epsilon", ",.0f"), ("answers", "num_answers"), *shares,
+        ("wrong", lambda row: "?" if row.num_wrong is None else row.num_wrong),
+        ("matches", "median_matches", ",.0f"), ("inliers", "median_inliers", ",.0f"),
+        ("s", "median_seconds", ".2f"),
     ]  # fmt: skip
-    body = [_cells(row) for row in rows if not row.setting.is_control]
+    table = table_of((row for row in rows if not row.setting.is_control), *columns, left=(0, 1, 4))
     problem = found.problem
     title = (
         f"{problem['data']}: {problem['images']} images, {problem['points']:,} points, "
         f"{problem['observations']:,} observations of {problem['extractor']} in one map; "
         f"{len(found.truth)} queries that are not in it"
     )
-    return [title, "", Table(heads, body, left=(0, 1, 4)), "", *_notes(rows, found)]
+    return [title, "", table, "", *_notes(rows, found)]
 
 
-def _cells(row: Row) -> list[str]:
+def _recipe(row: Row) -> str:
     setting = row.setting
     recipe = setting.recipe
     if setting.strategy is not None:
@@ -69,31 +78,15 @@ def _cells(row: Row) -> list[str]:
     recipe += "" if setting.matching == "vocabulary" else f" {setting.matching}"
     recipe += "" if setting.shortlist == "all" else f" {setting.shortlist}"
     recipe += f", {setting.iterations:,}" if setting.iterations else ""
-    recipe += " + gravity" if setting.has_gravity else ""
-    shares = ["secret"] * len(THRESHOLDS)
-    if row.within is not None:
-        shares = [_share(count, row.num_answers) for count in row.within]
-    return [
-        recipe,
-        setting.dictionary or "–",
-        show(setting.num_words, ","),
-        show(setting.subset_size),
-        "–" if setting.epsilon is None else row.chosen,
-        show(setting.epsilon, "g"),
-        f"{row.mean_keypoints:,.0f}",
-        show(row.picture_epsilon, ",.0f"),
-        f"{row.num_answers}",
-        *shares,
-        "?" if row.num_wrong is None else str(row.num_wrong),
-        f"{row.median_matches:,.0f}",
-        f"{row.median_inliers:,.0f}",
-        f"{row.median_seconds:.2f}",
-    ]
+    return recipe + (" + gravity" if setting.has_gravity else "")
 
 
-def _share(count: int, total: int) -> str:
-    low, high = wilson(count, total)
-    return f"{100 * count / total:.0f} [{100 * low:.0f}–{100 * high:.0f}]"
+def _share(row: Row, place: int) -> str:
+    if row.within is None:
+        return "secret"
+    low, high = wilson(row.within[place], row.num_answers)
+    share = row.within[place] / row.num_answers
+    return f"{100 * share:.0f} [{100 * low:.0f}–{100 * high:.0f}]"
 
 
 def _notes(rows: Sequence[Row], found: Predictions) -> list[str]:

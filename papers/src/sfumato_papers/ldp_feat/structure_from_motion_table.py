@@ -15,7 +15,7 @@ from sfumato.core.errors import DamagedFile, InvalidInput
 from sfumato.core.progress import Progress
 from sfumato.dictionary import Dictionary
 from sfumato_papers.harness.command import Report, make_command
-from sfumato_papers.harness.table import Table, percent, show
+from sfumato_papers.harness.table import Table, table_of
 from sfumato_papers.ldp_feat.structure_from_motion import FORMAT, Setting, Settings, run_sfm
 
 Floats = NDArray[np.float64]
@@ -156,12 +156,22 @@ def _center(numbers: list[float]) -> Floats:
 
 def report_lines(rows: Sequence[Row]) -> list[str | Table]:
     """Ours as a table, a legend, and the papers' figures."""
-    raw = {row.scene: row for row in rows if row.setting.method == "raw"}
-    heads = ["scene", "release", "|K|", "ω", "ε", "N", "ε·N", "images", "points", "≥3", "% raw",
-             "matched", "chance", "track", "reproj px", "median mm", "max mm", "s"]  # fmt: skip
-    body = [_cells(row, raw.get(row.scene)) for row in rows]
+    raw = {row.scene: row.long_tracks for row in rows if row.setting.method == "raw"}
+    columns = [
+        ("scene", "scene"), ("release", _name), ("|K|", "setting.num_words", ","),
+        ("ω", "setting.subset_size"), ("ε", "setting.epsilon", "g"),
+        ("N", "mean_keypoints", ",.0f"), ("ε·N", "picture_epsilon", ",.0f"),
+        ("images", lambda row: f"{row.registered}/{row.images}"), ("points", "points", ","),
+        ("≥3", "long_tracks", ","),
+        ("% raw", lambda row: row.long_tracks / raw[row.scene] if raw.get(row.scene) else None,
+         ".0p"),
+        ("matched", "long_tracks_by_matches", ","), ("chance", "long_tracks_by_chance", ","),
+        ("track", "mean_track_length", ".2f"), ("reproj px", "mean_reprojection_error_px", ".2f"),
+        ("median mm", "median_camera_error", ".1f", 1000),
+        ("max mm", "max_camera_error", ".1f", 1000), ("s", "seconds", ".0f"),
+    ]  # fmt: skip
     reasons = [f"{row.scene}, {_name(row)}: {row.reason}" for row in rows if row.reason]
-    return [Table(heads, body, left=(0, 1)), *reasons, "", *NOTES, "", *paper_lines()]
+    return [table_of(rows, *columns, left=(0, 1)), *reasons, "", *NOTES, "", *paper_lines()]
 
 
 def paper_lines() -> list[str]:
@@ -179,31 +189,6 @@ def paper_lines() -> list[str]:
         for name, images, *figures in PAPER_LIFTED
     ]
     return lines
-
-
-def _cells(row: Row, raw: Row | None) -> list[str]:
-    setting = row.setting
-    share = row.long_tracks / raw.long_tracks if raw is not None and raw.long_tracks else None
-    return [
-        row.scene,
-        _name(row),
-        show(setting.num_words, ","),
-        show(setting.subset_size),
-        show(setting.epsilon, "g"),
-        f"{row.mean_keypoints:,.0f}",
-        show(row.picture_epsilon, ",.0f"),
-        f"{row.registered}/{row.images}",
-        f"{row.points:,}",
-        f"{row.long_tracks:,}",
-        percent(share, 0),
-        f"{row.long_tracks_by_matches:,}",
-        f"{row.long_tracks_by_chance:,}",
-        f"{row.mean_track_length:.2f}",
-        f"{row.mean_reprojection_error_px:.2f}",
-        show(row.median_camera_error, ".1f", 1000),
-        show(row.max_camera_error, ".1f", 1000),
-        f"{row.seconds:.0f}",
-    ]
 
 
 def _name(row: Row) -> str:

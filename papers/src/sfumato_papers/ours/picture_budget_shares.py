@@ -30,6 +30,10 @@ class Split:
     subset_size: int
 
     @property
+    def shown_keypoints(self) -> int | str:
+        return self.num_keypoints or "all"
+
+    @property
     def is_baseline(self) -> bool:
         return self.num_keypoints is None
 
@@ -68,6 +72,11 @@ class Share:
     @property
     def share(self) -> float:
         return self.num_localized / self.num_answers
+
+    @property
+    def mean_epsilon(self) -> float:
+        """Per descriptor."""
+        return self.mean_spent / self.mean_keypoints
 
     @property
     def interval(self) -> tuple[float, float]:

@@ -13,9 +13,9 @@ from sfumato.datasets.scenes import open_scenes
 from sfumato.dictionary import Dictionary
 from sfumato_papers.harness import plot as draw
 from sfumato_papers.harness.command import Report, make_command
-from sfumato_papers.harness.table import Table, show
+from sfumato_papers.harness.table import Table, table_of
 from sfumato_papers.ours.picture_budget import JOURNAL, Settings, run_budget
-from sfumato_papers.ours.picture_budget_shares import Outcome, Share, Split, best_of, shares
+from sfumato_papers.ours.picture_budget_shares import Outcome, Share, best_of, shares
 from sfumato_papers.posed_pairs import scene_folders
 
 
@@ -77,14 +77,25 @@ def report_lines(
     head: Mapping[str, Any], outcomes: Sequence[Outcome], *, every: bool = False
 ) -> list[str | Table]:
     """Advice as a table; with `every`, all splits that were tried too."""
-    heads = ["B", "kept by", "N", "ε", "|K|", "ω", "sends true", "chosen at", "judged", "95 %",
-             "wrong", "all at B/N", "ε there", "95 %", "gain"]  # fmt: skip
     found = advise(head, outcomes)
     lines: list[str | Table] = [
         f"{head['data']}: map of {head['images']} images and {head['points']:,} points, "
         f"{head['queries']} queries; dictionary {head['dictionary']}",
         "",
-        Table(heads, [_cells(advice) for advice in found], left=(1,)),
+        table_of(
+            found,
+            *_columns("chosen.split."),
+            ("sends true", _sends_true, ".0%"),
+            ("chosen at", lambda advice: _count(advice.chosen)),
+            ("judged", lambda advice: _count(advice.judged)),
+            ("95 %", lambda advice: _interval(advice.judged)),
+            ("wrong", "judged.num_wrong"),
+            ("all at B/N", lambda advice: _count(advice.baseline)),
+            ("ε there", "baseline.mean_epsilon", ".2f"),
+            ("95 %", lambda advice: _interval(advice.baseline)),
+            ("gain", "gain", "+.0p"),
+            left=(1,),
+        ),
         "",
         *_recommended(found),
     ]
@@ -93,9 +104,9 @@ def report_lines(
             shares(outcomes, tuning=True),
             key=lambda one: (one.split.budget, one.split.keep_by, -one.share, -one.median_inliers),
         )
-        names = ["B", "kept by", "N", "ε", "|K|", "ω", "localized", "inliers"]
         lines += ["", "All splits, one draw of each query:"]
-        lines.append(Table(names, [_tried(one) for one in tried], left=(1,)))
+        answers = ("localized", _count), ("inliers", "median_inliers", ".0f")
+        lines.append(table_of(tried, *_columns("split."), *answers, left=(1,)))
     return [*lines, "", *NOTES]
 
 
@@ -119,32 +130,19 @@ def _recommended(found: Sequence[Advice]) -> list[str]:
     return lines
 
 
-def _split(split: Split) -> list[str]:
+def _columns(split: str) -> list[tuple[Any, ...]]:
+    """How a split is shown, which is found in a row under this name."""
     return [
-        f"{split.budget:g}",
-        split.keep_by,
-        str(split.num_keypoints or "all"),
-        show(split.epsilon, "g"),
-        f"{split.num_words:,}",
-        str(split.subset_size),
-    ]
+        ("B", f"{split}budget", "g"), ("kept by", f"{split}keep_by"),
+        ("N", f"{split}shown_keypoints"), ("ε", f"{split}epsilon", "g"),
+        ("|K|", f"{split}num_words", ","), ("ω", f"{split}subset_size"),
+    ]  # fmt: skip
 
 
-def _cells(advice: Advice) -> list[str]:
-    split, judged, baseline = advice.chosen.split, advice.judged, advice.baseline
+def _sends_true(advice: Advice) -> float:
+    split = advice.chosen.split
     coin = subset_coin(split.epsilon or 0.0, split.num_words, split.subset_size)
-    return [
-        *_split(split),
-        f"{100 * float(coin.probability):.0f} %",
-        _count(advice.chosen),
-        _count(judged),
-        _interval(judged),
-        show(judged and judged.num_wrong),
-        _count(baseline),
-        show(baseline and baseline.mean_spent / baseline.mean_keypoints, ".2f"),
-        _interval(baseline),
-        show(advice.gain, "+.0f", 100),
-    ]
+    return float(coin.probability)
 
 
 def _count(share: Share | None) -> str:
@@ -153,10 +151,6 @@ def _count(share: Share | None) -> str:
 
 def _interval(share: Share | None) -> str:
     return "–" if share is None else "–".join(f"{100 * end:.0f}" for end in share.interval)
-
-
-def _tried(one: Share) -> list[str]:
-    return [*_split(one.split), _count(one), f"{one.median_inliers:.0f}"]
 
 
 NOTES = (

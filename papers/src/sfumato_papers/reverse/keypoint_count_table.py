@@ -13,7 +13,7 @@ from sfumato.adversary.metrics import Interval, mean_interval
 from sfumato.core.progress import Progress
 from sfumato_papers.harness import plot as draw
 from sfumato_papers.harness.command import Report, make_command
-from sfumato_papers.harness.table import Table, percent, show, wilson
+from sfumato_papers.harness.table import Table, percent, table_of, wilson
 from sfumato_papers.posed_pairs import open_pairs, scene_folders
 from sfumato_papers.reverse.keypoint_count import JOURNAL, Outcome, Setting, Settings, run_fewer
 from sfumato_papers.reverse.keypoint_count_pictures import Rebuilt, read_privacy, run_privacy
@@ -164,15 +164,14 @@ def report_lines(
         f"{head['pairs']} of {head['possible_pairs']} pairs share 20 points (classes: {counts}), "
         f"{head['controls']} controls",
     ]
-    every = [_cells(row) for row in rows]
+    every = table_of(rows, *_COLUMNS).rows
     for name, title in (
         ("both", "Both pictures keep N [reverse, Fig. 5]:"),
         ("query", "One picture keeps N, the other is the server's own, with all its keypoints:"),
     ):
-        body = [cells for cells, row in zip(every, rows, strict=True)
-                if row.setting.protocol == name]  # fmt: skip
-        if body:
-            lines += ["", title, Table(_HEADS, body, left=(0, 3), alike=every)]
+        chosen = [row for row in rows if row.setting.protocol == name]
+        if chosen:
+            lines += ["", title, table_of(chosen, *_COLUMNS, left=(0, 3), alike=every)]
     lost = losses(rows)
     lines += ["", *lost, ""] if lost else [""]
     if unfinished:
@@ -181,28 +180,18 @@ def report_lines(
     return [*lines, *NOTES]
 
 
-_HEADS = ["extractor", "N", "of", "kept by", "all pairs", *(f"≥{least}" for least in CLASSES[1:]),
-          "95 %", "ratio", "RANSAC", "bound", "chance", "right", "1 − SSIM", "95 %"]  # fmt: skip
-
-
-def _cells(row: Row) -> list[str]:
-    setting, privacy = row.setting, row.privacy
-    low, high = row.interval
-    return [
-        setting.extractor,
-        str(setting.num_keypoints),
-        str(setting.pool or "all"),
-        setting.keep_by,
-        *(percent(value) for value in row.recall),
-        f"{100 * low:.0f}–{100 * high:.0f}",
-        percent(row.ratio),
-        percent(row.ransac),
-        percent(row.bound),
-        percent(row.controls),
-        f"{row.median_right:.0f}",
-        show(privacy and privacy.mean, ".3f"),
-        "–" if privacy is None else f"{privacy.low:.3f}–{privacy.high:.3f}",
-    ]
+_COLUMNS = (
+    ("extractor", "setting.extractor"), ("N", "setting.num_keypoints"),
+    ("of", lambda row: row.setting.pool or "all"), ("kept by", "setting.keep_by"),
+    ("all pairs", lambda row: row.recall[0], ".1p"),
+    *((f"≥{least}", lambda row, place=place: row.recall[place], ".1p")
+      for place, least in enumerate(CLASSES) if place),
+    ("95 %", lambda row: "–".join(f"{100 * end:.0f}" for end in row.interval)),
+    ("ratio", "ratio", ".1p"), ("RANSAC", "ransac", ".1p"), ("bound", "bound", ".1p"),
+    ("chance", "controls", ".1p"), ("right", "median_right", ".0f"),
+    ("1 − SSIM", "privacy.mean", ".3f"),
+    ("95 %", lambda row: row.privacy and f"{row.privacy.low:.3f}–{row.privacy.high:.3f}"),
+)  # fmt: skip
 
 
 NOTES = (

@@ -8,13 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from sfumato_papers.harness.table import Table, show
+from sfumato_papers.harness.table import Table, table_of
 from sfumato_papers.reverse.suppression import HIDE, Outcome
 from sfumato_papers.reverse.suppression_attacks import Again
 from sfumato_papers.reverse.suppression_cost import MIN_INLIERS
-
-HEADINGS = ("hidden", "decoys", "releases", "sent", "inside", "on people", "match recall",
-            "inliers", "found again", "by chance", "guessed", "right")  # fmt: skip
 
 #: reverse, Table 2, SIFT: object recall and matching recall, without and with suppression.
 PAPER = "reverse, Table 2, SIFT, YOLOv3: object recall 20 % → 2.21 %, matching recall 100 % → 88 %"
@@ -105,22 +102,17 @@ def _num_detected(outcomes: Sequence[Outcome]) -> int:
     return sum({o.picture: o.num_regions for o in outcomes if o.hide == "detected"}.values())
 
 
-def cells(row: Row) -> list[str]:
-    """A row as text, in the order of HEADINGS."""
-    return [
-        row.hide,
-        "yes" if row.has_decoys else "no",
-        str(row.num_releases),
-        f"{row.num_sent:.0f}",
-        str(row.num_inside),
-        show(row.on_people, ".1%"),
-        show(row.matching_recall, ".1%"),
-        show(row.inliers, ".0f"),
-        show(row.found_again, ".1%"),
-        show(row.by_chance, ".1%"),
-        show(row.guessed, ".1%"),
-        show(row.right_guesses, ".1%"),
-    ]
+def table(rows: Sequence[Row]) -> Table:
+    """One line for each way of hiding."""
+    columns = [
+        ("hidden", "hide"), ("decoys", lambda row: "yes" if row.has_decoys else "no"),
+        ("releases", "num_releases"), ("sent", "num_sent", ".0f"), ("inside", "num_inside"),
+        ("on people", "on_people", ".1%"), ("match recall", "matching_recall", ".1%"),
+        ("inliers", "inliers", ".0f"), ("found again", "found_again", ".1%"),
+        ("by chance", "by_chance", ".1%"), ("guessed", "guessed", ".1%"),
+        ("right", "right_guesses", ".1%"),
+    ]  # fmt: skip
+    return table_of(rows, *columns, left=(0, 1))
 
 
 def notes(results: Results) -> list[str]:
@@ -154,5 +146,4 @@ def notes(results: Results) -> list[str]:
 
 def report_lines(results: Results) -> list[str | Table]:
     """The table, with what must be known to read it."""
-    body = [cells(row) for row in results.rows()]
-    return [Table(HEADINGS, body, left=(0, 1)), "", *notes(results)]
+    return [table(results.rows()), "", *notes(results)]

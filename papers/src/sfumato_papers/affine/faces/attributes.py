@@ -31,8 +31,7 @@ from sfumato.device.mechanisms import SubsetMechanism, SubspaceLifting
 from sfumato.device.mechanisms.balanced import BalancedLifting
 from sfumato.dictionary import Dictionary
 from sfumato.faces.embeddings import centre, unit
-from sfumato_papers.affine.faces.settings import Settings
-from sfumato_papers.affine.faces.verification import directions, told
+from sfumato_papers.affine.faces.verification import Settings, directions, told
 from sfumato_papers.harness.outcomes import RecordFile
 from sfumato_papers.harness.seeds import seeded
 

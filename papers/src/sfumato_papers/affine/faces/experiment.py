@@ -20,10 +20,13 @@ from sfumato_papers.affine.faces.attributes import run_attributes, split_faces
 from sfumato_papers.affine.faces.embedding import Embedded, embed_faces, given_faces, problem_of
 from sfumato_papers.affine.faces.history import run_history
 from sfumato_papers.affine.faces.plots import draw_plots
-from sfumato_papers.affine.faces.rows import attribute_rows, history_rows, verification_rows
-from sfumato_papers.affine.faces.settings import Settings
-from sfumato_papers.affine.faces.tables import report_lines
-from sfumato_papers.affine.faces.verification import Problem, run_verification
+from sfumato_papers.affine.faces.tables import (
+    attribute_rows,
+    history_rows,
+    report_lines,
+    verification_rows,
+)
+from sfumato_papers.affine.faces.verification import Problem, Settings, run_verification
 from sfumato_papers.harness.command import Report, make_command
 from sfumato_papers.harness.options import needed
 from sfumato_papers.harness.outcomes import RecordFile, read_records

@@ -16,8 +16,7 @@ from sfumato.core.releases import Release
 from sfumato.device.mechanisms import MemoisedSubset, SubsetMechanism
 from sfumato.device.mechanisms.memoised_lifting import MemoisedLifting
 from sfumato.faces.embeddings import as_features, unit
-from sfumato_papers.affine.faces.settings import Settings
-from sfumato_papers.affine.faces.verification import Problem, lifting_of, words_of
+from sfumato_papers.affine.faces.verification import Problem, Settings, lifting_of, words_of
 from sfumato_papers.harness.outcomes import RecordFile
 from sfumato_papers.harness.seeds import seed_of
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sfumato_papers.affine.faces.rows import Row, attribute_rows, history_rows, verification_rows
+from sfumato_papers.affine.faces.tables import Row, attribute_rows, history_rows, verification_rows
 from sfumato_papers.harness import plot as draw
 
 _COLORS = {

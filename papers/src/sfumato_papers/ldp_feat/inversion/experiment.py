@@ -12,14 +12,16 @@ from sfumato.dictionary import Dictionary
 from sfumato_papers.attacker_knowledge import load_words
 from sfumato_papers.harness.command import Report, make_command
 from sfumato_papers.harness.options import needed
-from sfumato_papers.ldp_feat.inversion.measures import make_judge
 from sfumato_papers.ldp_feat.inversion.networks import Budget, Networks
-from sfumato_papers.ldp_feat.inversion.outcomes import OutcomeFile, read_outcomes
-from sfumato_papers.ldp_feat.inversion.painting import PICTURES, run_inversion
-from sfumato_papers.ldp_feat.inversion.pictures import MAX_KEYPOINTS, SIDE, load_squares
+from sfumato_papers.ldp_feat.inversion.outcomes import (
+    OutcomeFile,
+    read_outcomes,
+    steps_down,
+    summarise,
+)
+from sfumato_papers.ldp_feat.inversion.painting import PICTURES, Settings, run_inversion
+from sfumato_papers.ldp_feat.inversion.pictures import MAX_KEYPOINTS, SIDE, load_squares, make_judge
 from sfumato_papers.ldp_feat.inversion.releases import Knowledge, Releases
-from sfumato_papers.ldp_feat.inversion.rows import steps_down, summarise
-from sfumato_papers.ldp_feat.inversion.settings import Settings
 from sfumato_papers.ldp_feat.inversion.sheets import draw_plot, draw_sheet, sheets_of
 from sfumato_papers.ldp_feat.inversion.tables import report_lines
 

@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sfumato.adversary.metrics import Interval
-from sfumato_papers.harness.table import Table, show
+from sfumato_papers.harness.table import Table, table_of
 from sfumato_papers.ldp_feat.inversion import printed as paper
-from sfumato_papers.ldp_feat.inversion.outcomes import Results, Setting
-from sfumato_papers.ldp_feat.inversion.rows import Row, steps_down, summarise
+from sfumato_papers.ldp_feat.inversion.outcomes import Results, Row, Setting, steps_down, summarise
 
 
 def report_lines(results: Results) -> list[str | Table]:
@@ -73,33 +72,23 @@ def _tables(rows: Sequence[Row]) -> list[tuple[str, list[Row], _Look]]:
 
 
 def _table(rows: Sequence[Row], printed: _Look) -> Table:
-    heads = ["attack", "defence", "pictures", "SSIM", "paper", "MAE", "paper", "PSNR", "paper",
-             "LPIPS", "objects", "paper", "bytes", "guarantee", "painted by"]  # fmt: skip
-    body = []
-    for row in rows:
-        theirs = printed(row.setting) or paper.Printed(math.nan)
-        body.append(
-            [
-                row.setting.attack,
-                _defence(row.setting),
-                str(row.count),
-                _cell(row.ssim),
-                _number(theirs.ssim),
-                _cell(row.mae),
-                _number(theirs.mae),
-                _cell(row.psnr, 2),
-                _number(theirs.psnr, 2),
-                _cell(row.lpips),
-                _objects(row.objects),
-                "–" if math.isnan(theirs.objects) else f"{100 * theirs.objects:.1f} %",
-                show(row.num_bytes or None, ",.0f"),
-                row.guarantee,
-                _painter(row.network),
-            ]
-        )
-    kept = [i for i in range(len(heads)) if i < 4 or any(line[i] != "–" for line in body)]
-    table = [[line[i] for i in kept] for line in [heads, *body]]
-    return Table(table[0], table[1:], left=range(len(kept)))
+    def paper(name: str) -> Callable[[Row], float | None]:
+        return lambda row: _number(printed(row.setting), name)
+
+    columns = [
+        ("attack", "setting.attack"), ("defence", lambda row: _defence(row.setting)),
+        ("pictures", "count"), ("SSIM", lambda row: _cell(row.ssim)),
+        ("paper", paper("ssim"), ".3f"), ("MAE", lambda row: _cell(row.mae)),
+        ("paper", paper("mae"), ".3f"), ("PSNR", lambda row: _cell(row.psnr, 2)),
+        ("paper", paper("psnr"), ".2f"), ("LPIPS", lambda row: _cell(row.lpips)),
+        ("objects", lambda row: _objects(row.objects)), ("paper", paper("objects"), ".1%"),
+        ("bytes", lambda row: row.num_bytes or None, ",.0f"), ("guarantee", "guarantee"),
+        ("painted by", lambda row: _painter(row.network)),
+    ]  # fmt: skip
+    whole = table_of(rows, *columns)
+    kept = [i for i in range(len(columns)) if i < 4 or any(line[i] != "–" for line in whole.rows)]
+    body = [[line[i] for i in kept] for line in whole.rows]
+    return Table([whole.heads[i] for i in kept], body, left=range(len(kept)))
 
 
 def _remarks(results: Results) -> list[str]:
@@ -137,8 +126,9 @@ def _cell(value: Interval | None, digits: int = 3) -> str:
     return f"{value.mean:.{digits}f} [{value.low:.{digits}f}, {value.high:.{digits}f}]"
 
 
-def _number(value: float, digits: int = 3) -> str:
-    return "–" if math.isnan(value) else f"{value:.{digits}f}"
+def _number(printed: paper.Printed | None, name: str) -> float | None:
+    value = math.nan if printed is None else float(getattr(printed, name))
+    return None if math.isnan(value) else value
 
 
 def _objects(value: Interval | None) -> str:

@@ -23,7 +23,7 @@ from sfumato.server.mapping.projection import project
 from sfumato.server.pose import expected_by_chance
 from sfumato_papers.harness.outcomes import RecordFile
 from sfumato_papers.harness.seeds import seed_of
-from sfumato_papers.ldp_feat.recovery.settings import CLOSE, EXACT
+from sfumato_papers.ldp_feat.recovery.lifts import CLOSE, EXACT
 
 Rows = NDArray[np.int64]
 

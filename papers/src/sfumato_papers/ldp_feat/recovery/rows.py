@@ -15,7 +15,7 @@ from sfumato.adversary.recover.bounds import (
 )
 from sfumato_papers.harness.table import grouped
 from sfumato_papers.ldp_feat.recovery.assumptions import PAPER_S2, PAPER_S3
-from sfumato_papers.ldp_feat.recovery.settings import ATTACKS, CLOSE, EXACT, TOP
+from sfumato_papers.ldp_feat.recovery.lifts import ATTACKS, CLOSE, EXACT, TOP
 
 Record = dict[str, Any]
 _INTERVAL = 0.999  # of each row; tens of rows are compared with their bound

@@ -13,9 +13,16 @@ from sfumato_papers.attacker_knowledge import load_pictures, load_words
 from sfumato_papers.harness.command import Report, make_command
 from sfumato_papers.harness.table import Table, percent, show
 from sfumato_papers.ldp_feat.recovery.inliers import run_inliers
-from sfumato_papers.ldp_feat.recovery.lifts import open_results, read_results, run_recover
+from sfumato_papers.ldp_feat.recovery.lifts import (
+    CLOSE,
+    EXACT,
+    TOP,
+    Settings,
+    open_results,
+    read_results,
+    run_recover,
+)
 from sfumato_papers.ldp_feat.recovery.rows import summarise
-from sfumato_papers.ldp_feat.recovery.settings import CLOSE, EXACT, TOP, Settings
 from sfumato_papers.ldp_feat.recovery.words import run_posterior, run_repeats
 
 Record = dict[str, Any]

@@ -24,7 +24,7 @@ from sfumato.dictionary import Dictionary
 from sfumato.privacy.known_truth import alone_at_their_place, draw_words
 from sfumato_papers.harness.outcomes import RecordFile
 from sfumato_papers.harness.seeds import seed_of
-from sfumato_papers.ldp_feat.recovery.settings import EXACT, Settings
+from sfumato_papers.ldp_feat.recovery.lifts import EXACT, Settings
 
 PRIORS = ("uniform", "frequency", "context")
 _BLOCK = 64

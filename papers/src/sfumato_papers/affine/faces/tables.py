@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sfumato_papers.affine.faces.history import EXACT
-from sfumato_papers.harness.table import Table, grouped, show, wilson
+from sfumato_papers.harness.table import Table, grouped, show, table_of, wilson
 
 _SENT = (None, "raw", "lifted", "words")
 _LIFTS = ("", "random", "adversarial", "hybrid", "hybrid+", "even")
@@ -173,72 +173,39 @@ def _title(head: Mapping[str, Any]) -> str:
 
 def _verification(rows: Sequence[Row]) -> Table:
     raw = next((row.accuracy for row in rows if row.way == "cosine"), None)
-    heads = ["way", "strategy", "m", "words", "|K|", "ε", "keeps", "accuracy", "±", "to raw",
-             "false accept", "false reject"]  # fmt: skip
-    body = []
-    for row in rows:
-        body.append(
-            [
-                row.way,
-                row.strategy or "–",
-                show(row.dimension),
-                row.source or "–",
-                show(row.num_words),
-                _epsilon(row.epsilon),
-                _keeps(row),
-                show(row.accuracy, ".1%"),
-                f"{100 * row.half_width:.2f}",
-                show(None if raw is None else row.accuracy - raw, "+.2f", 100),
-                show(row.false_accept, ".1%"),
-                show(row.false_reject, ".1%"),
-            ]
-        )
-    return Table(heads, body, left=(0, 1, 3))
+    columns = [
+        ("way", "way"), ("strategy", lambda row: row.strategy or None), ("m", "dimension"),
+        ("words", lambda row: row.source or None), ("|K|", "num_words"), ("ε", "epsilon", "g"),
+        ("keeps", _keeps), ("accuracy", "accuracy", ".1%"), ("±", "half_width", ".2p"),
+        ("to raw", lambda row: None if raw is None else row.accuracy - raw, "+.2p"),
+        ("false accept", "false_accept", ".1%"), ("false reject", "false_reject", ".1%"),
+    ]  # fmt: skip
+    return table_of(rows, *columns, left=(0, 1, 3))
 
 
 def _history(rows: Sequence[Mapping[str, Any]]) -> Table:
     counts = sorted({int(k) for row in rows for k in row["recovered"]})
-    heads = ["pictures", "answers", "strategy", "m", "|K|", "ε", "faces",
-             *(f"k={k}" for k in counts), *(f"error k={k}" for k in counts)]  # fmt: skip
-    body = []
-    for row in rows:
-        body.append(
-            [
-                row["pictures"],
-                row["way"],
-                row.get("strategy", "words"),
-                show(row.get("dimension")),
-                show(row.get("num_words")),
-                _epsilon(row.get("epsilon")),
-                str(row["faces"]),
-                *(show(row["recovered"].get(str(k)), ".1%") for k in counts),
-                *(_small(row["median_error"].get(str(k))) for k in counts),
-            ]
-        )
-    return Table(heads, body, left=(0, 1, 2))
+    columns = [
+        ("pictures", "pictures"), ("answers", "way"),
+        ("strategy", lambda row: row.get("strategy", "words")), ("m", "dimension"),
+        ("|K|", "num_words"), ("ε", "epsilon", "g"), ("faces", "faces"),
+        *((f"k={k}", f"recovered.{k}", ".1%") for k in counts),
+        *((f"error k={k}", lambda row, k=k: _small(row["median_error"].get(str(k))))
+          for k in counts),
+    ]  # fmt: skip
+    return table_of(rows, *columns, left=(0, 1, 2))
 
 
 def _attributes(rows: Sequence[Mapping[str, Any]]) -> Table:
-    heads = ["attribute", "sent", "strategy", "m", "|K|", "ε", "attack", "accuracy", "95 %",
-             "faces"]  # fmt: skip
-    body = []
-    for row in rows:
-        low, high = row["interval_95"]
-        body.append(
-            [
-                row["attribute"],
-                row.get("way", "nothing"),
-                row.get("strategy", "–"),
-                show(row.get("dimension")),
-                show(row.get("num_words")),
-                _epsilon(row.get("epsilon")),
-                row["attack"],
-                show(row["accuracy"], ".1%"),
-                f"{100 * low:.1f}–{100 * high:.1f}",
-                str(row["faces"]),
-            ]
-        )
-    return Table(heads, body, left=(0, 1, 2, 6))
+    columns = [
+        ("attribute", "attribute"), ("sent", lambda row: row.get("way", "nothing")),
+        ("strategy", "strategy"), ("m", "dimension"), ("|K|", "num_words"),
+        ("ε", lambda row: float(row["epsilon"]) if "epsilon" in row else None, "g"),
+        ("attack", "attack"), ("accuracy", "accuracy", ".1%"),
+        ("95 %", lambda row: "–".join(show(end, ".1p") for end in row["interval_95"])),
+        ("faces", "faces"),
+    ]  # fmt: skip
+    return table_of(rows, *columns, left=(0, 1, 2, 6))
 
 
 def _notes(rows: Sequence[Any], history: Sequence[Any], attributes: Sequence[Any]) -> list[str]:
@@ -275,10 +242,6 @@ def _keeps(row: Row) -> str:
         return "–"
     odds = np.exp(-row.epsilon) * (row.num_words - 1)
     return f"{100 / (1 + odds):.1f} %"
-
-
-def _epsilon(value: Any) -> str:
-    return show(None if value is None else float(value), "g")
 
 
 def _small(value: float | None) -> str:

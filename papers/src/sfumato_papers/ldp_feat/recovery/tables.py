@@ -11,7 +11,7 @@ from sfumato.core.progress import Progress
 from sfumato.dictionary import Dictionary
 from sfumato_papers.attacker_knowledge import load_pictures, load_words
 from sfumato_papers.harness.command import Report, make_command
-from sfumato_papers.harness.table import Table, percent, show
+from sfumato_papers.harness.table import Table, show, table_of
 from sfumato_papers.ldp_feat.recovery.inliers import run_inliers
 from sfumato_papers.ldp_feat.recovery.lifts import (
     CLOSE,
@@ -36,6 +36,85 @@ PAPER_SSIM = {
 }
 
 
+def _near(top: int) -> Callable[[Record], str]:
+    """The share among the N nearest, with the paper's in brackets."""
+    return lambda row: (
+        f"{show(row['near_forming'][str(top)], '.1p')} "
+        f"({show((row['near_forming_paper'] or {}).get(top), '.1f')})"
+    )
+
+
+def _paper_ssim(row: Record) -> str:
+    if row["strategy"] != "sub-hybrid":
+        return ""
+    return show(PAPER_SSIM.get(row["attack"], {}).get(row["dimension"]), ".4f")
+
+
+def _shared(row: Record) -> str:
+    return f"{show(row['words_shared'], '.1p')} ({show(row['words_shared_expected'], '.1p')})"
+
+
+#: Every table by its rows' name: title, columns, and what must be known to read it.
+TABLES: dict[str, tuple[str, tuple[tuple[Any, ...], ...], tuple[str, ...]]] = {
+    "lifts": ("Lifted descriptors recovered", (
+        ("strategy", "strategy"), ("attack", "attack"), ("m", "dimension"),
+        ("descriptors", "descriptors", ","), (f"% exact (<{EXACT:g})", "exact", ".1p"),
+        (f"% within {CLOSE:g}", "close", ".1p"), ("median error", "median_error", ".3f"),
+        ("certified", lambda row: row["certified"] or None),
+        ("of them wrong", lambda row: row["certified_wrong"] if row["certified"] else None),
+        ("ms/descriptor", "seconds_per_descriptor", ".1f", 1e3), ("paper's SSIM", _paper_ssim),
+    ), (
+        "Errors are distances between unit descriptors. Milliseconds on one core (sum of all). "
+        "Lifting has no ε.",
+        "The paper measures the picture a network paints, on other photographs: compare the order.",
+    )),
+    "assumptions": ("Assumptions of the published attacks [ldp-feat, S2 and S3]", (
+        ("strategy", "strategy"), ("m", "dimension"), ("subspaces", "subspaces", ","),
+        ("% all words found", "all_words_found", ".2p"),
+        ("% a wrong one", "wrong_words_found", ".2p"),
+        *((f"S2 N={top} (paper)", _near(top)) for top in TOP), ("others", "others", ",.0f"),
+        ("% words shared (expected)", _shared), ("% no one meets D", "none_met", ".1p"),
+        ("% d untouched", "d_not_touched", ".1p"), ("% d farthest", "d_farthest", ".1p"),
+        ("paper's S3", "no_collision_paper", ".2f"),
+    ), (
+        "S2: of the N database descriptors nearest to D (its own words left out), % that are "
+        "clearly nearest to one maker of D (ratio .8).",
+        "S3: the paper does not define its collision. untouched: no subspace that meets D comes "
+        "within .1 of d; farthest: d is farther from them than every word of D, which the "
+        "clustering attack needs. Data and words differ from the paper's.",
+    )),
+    "words": ("True words guessed from one LDP release, and what ε allows", (
+        ("prior", "prior"), ("|K|", "num_words", ","), ("ω", "subset_size"), ("ε", "epsilon", "g"),
+        ("descriptors", "descriptors", ","), ("% right", "accuracy", ".2p"),
+        ("99.9 % interval", lambda row: "–".join(show(end, ".2p") for end in row["interval"])),
+        ("% believed", "believed", ".2p"), ("% bound", "bound", ".2p"),
+        ("within", lambda row: "yes" if row["is_within_bound"] else "NO"),
+    ), (
+        "ε is per descriptor; N descriptors compose to N·ε. Positions, N, camera and pose are not "
+        "protected.",
+        "Bounds: uniform p/ω; frequency: the best possible for words as frequent as in these "
+        "pictures; context: p + (1 − p)·(share right by context alone), or less.",
+        "believed: what the attacker thinks; above '% right' where its model is too sure.",
+    )),
+    "repeats": ("Repeated LDP releases of one picture", (
+        ("releases drawn", "mechanism"), ("releases", "releases"), ("|K|", "num_words", ","),
+        ("ω", "subset_size"), ("ε", "epsilon", "g"), ("descriptors", "descriptors", ","),
+        ("% most frequent = true", "most_frequent_is_true", ".1p"),
+        ("% best guess right", "right", ".1p"), ("% believed", "believed", ".1p"),
+    ), ()),
+    "repeated_lifts": ("Two lifts of one picture (sub-hybrid), intersected", (
+        ("m", "dimension"), ("descriptors", "descriptors", ","), ("% exact", "exact", ".2p"),
+        ("certified", "certified"), ("of them wrong", "certified_wrong"),
+    ), ()),
+    "inliers": ("What the server's own localization reveals", (
+        ("release", "mechanism"), ("pictures", "pictures"), ("localized", "localized"),
+        ("% keypoints that are inliers", "share_revealed", ".1p"),
+        ("% of them: word right", "word_right", ".1p"),
+        (f"% of them: within {CLOSE:g}", "close", ".1p"), ("median error", "median_error", ".3f"),
+    ), ()),
+}  # fmt: skip
+
+
 def report_lines(problem: Record, tables: dict[str, list[Record]]) -> list[str | Table]:
     """All tables that have rows, each with what must be known to read it."""
     lines: list[str | Table] = [
@@ -44,181 +123,25 @@ def report_lines(problem: Record, tables: dict[str, list[Record]]) -> list[str |
         f"({problem['words_provenance']}); Z: {problem['public']:,} descriptors of other pictures.",
         "Releases are reproducible (seeded), not for sending.",
     ]
-    makers: dict[str, Callable[[list[Record]], list[str | Table]]] = {
-        "lifts": _lifts,
-        "assumptions": _assumptions,
-        "words": _words,
-        "repeats": _repeats,
-        "repeated_lifts": _repeated_lifts,
-        "ledger": _ledger,
-        "inliers": _inliers,
-    }
-    for name, make in makers.items():
+    for name, (title, columns, notes) in TABLES.items():
+        if name == "inliers":
+            lines += _ledger(tables["ledger"])
         if tables[name]:
-            lines += ["", *make(tables[name])]
+            left = (0, 1) if name == "lifts" else (0,)
+            lines += ["", title, table_of(tables[name], *columns, left=left), *notes]
     return lines
 
 
-def _lifts(rows: list[Record]) -> list[str | Table]:
-    heads = ["strategy", "attack", "m", "descriptors", f"% exact (<{EXACT:g})",
-             f"% within {CLOSE:g}", "median error", "certified", "of them wrong",
-             "ms/descriptor", "paper's SSIM"]  # fmt: skip
-    body = [
-        [
-            row["strategy"],
-            row["attack"],
-            str(row["dimension"]),
-            f"{row['descriptors']:,}",
-            percent(row["exact"]),
-            percent(row["close"]),
-            f"{row['median_error']:.3f}",
-            str(row["certified"]) if row["certified"] else "–",
-            str(row["certified_wrong"]) if row["certified"] else "–",
-            f"{1e3 * row['seconds_per_descriptor']:.1f}",
-            _paper(row),
-        ]
-        for row in rows
-    ]
+def _ledger(rows: list[Record]) -> list[str]:
     return [
-        "Lifted descriptors recovered",
-        Table(heads, body, left=(0, 1)),
-        "Errors are distances between unit descriptors. Milliseconds on one core (sum of all). "
-        "Lifting has no ε.",
-        "The paper measures the picture a network paints, on other photographs: compare the order.",
-    ]
-
-
-def _paper(row: Record) -> str:
-    if row["strategy"] != "sub-hybrid":
-        return ""
-    return show(PAPER_SSIM.get(row["attack"], {}).get(row["dimension"]), ".4f")
-
-
-def _assumptions(rows: list[Record]) -> list[str | Table]:
-    heads = ["strategy", "m", "subspaces", "% all words found", "% a wrong one",
-             *(f"S2 N={top} (paper)" for top in TOP), "others", "% words shared (expected)",
-             "% no one meets D", "% d untouched", "% d farthest", "paper's S3"]  # fmt: skip
-    body = [
-        [
-            row["strategy"],
-            str(row["dimension"]),
-            f"{row['subspaces']:,}",
-            percent(row["all_words_found"], 2),
-            percent(row["wrong_words_found"], 2),
-            *(_near(row, top) for top in TOP),
-            f"{row['others']:,.0f}",
-            f"{percent(row['words_shared'])} ({percent(row['words_shared_expected'])})",
-            percent(row["none_met"]),
-            percent(row["d_not_touched"]),
-            percent(row["d_farthest"]),
-            show(row["no_collision_paper"], ".2f"),
-        ]
+        line
         for row in rows
+        for line in (
+            "",
+            f"Ledger with a cap of two pictures: {row['fewest_sent']} to {row['most_sent']} "
+            f"releases left the device for each of {row['pictures']} pictures; then it refused.",
+        )
     ]
-    return [
-        "Assumptions of the published attacks [ldp-feat, S2 and S3]",
-        Table(heads, body),
-        "S2: of the N database descriptors nearest to D (its own words left out), % that are "
-        "clearly nearest to one maker of D (ratio .8).",
-        "S3: the paper does not define its collision. untouched: no subspace that meets D comes "
-        "within .1 of d; farthest: d is farther from them than every word of D, which the "
-        "clustering attack needs. Data and words differ from the paper's.",
-    ]
-
-
-def _near(row: Record, top: int) -> str:
-    paper = (row["near_forming_paper"] or {}).get(top)
-    return percent(row["near_forming"][str(top)]) + (f" ({paper:.1f})" if paper else " (–)")
-
-
-def _words(rows: list[Record]) -> list[str | Table]:
-    heads = ["prior", "|K|", "ω", "ε", "descriptors", "% right", "99.9 % interval", "% believed",
-             "% bound", "within"]  # fmt: skip
-    body = [
-        [
-            row["prior"],
-            f"{row['num_words']:,}",
-            str(row["subset_size"]),
-            f"{row['epsilon']:g}",
-            f"{row['descriptors']:,}",
-            percent(row["accuracy"], 2),
-            f"{percent(row['interval'][0], 2)}–{percent(row['interval'][1], 2)}",
-            percent(row["believed"], 2),
-            percent(row["bound"], 2),
-            "yes" if row["is_within_bound"] else "NO",
-        ]
-        for row in rows
-    ]
-    return [
-        "True words guessed from one LDP release, and what ε allows",
-        Table(heads, body),
-        "ε is per descriptor; N descriptors compose to N·ε. Positions, N, camera and pose are not "
-        "protected.",
-        "Bounds: uniform p/ω; frequency: the best possible for words as frequent as in these "
-        "pictures; context: p + (1 − p)·(share right by context alone), or less.",
-        "believed: what the attacker thinks; above '% right' where its model is too sure.",
-    ]
-
-
-def _repeats(rows: list[Record]) -> list[str | Table]:
-    heads = ["releases drawn", "releases", "|K|", "ω", "ε", "descriptors",
-             "% most frequent = true", "% best guess right", "% believed"]  # fmt: skip
-    body = [
-        [
-            row["mechanism"],
-            str(row["releases"]),
-            f"{row['num_words']:,}",
-            str(row["subset_size"]),
-            f"{row['epsilon']:g}",
-            f"{row['descriptors']:,}",
-            percent(row["most_frequent_is_true"]),
-            percent(row["right"]),
-            percent(row["believed"]),
-        ]
-        for row in rows
-    ]
-    return ["Repeated LDP releases of one picture", Table(heads, body)]
-
-
-def _repeated_lifts(rows: list[Record]) -> list[str | Table]:
-    heads = ["m", "descriptors", "% exact", "certified", "of them wrong"]
-    body = [
-        [
-            str(row["dimension"]),
-            f"{row['descriptors']:,}",
-            percent(row["exact"], 2),
-            str(row["certified"]),
-            str(row["certified_wrong"]),
-        ]
-        for row in rows
-    ]
-    return ["Two lifts of one picture (sub-hybrid), intersected", Table(heads, body)]
-
-
-def _ledger(rows: list[Record]) -> list[str | Table]:
-    row = rows[0]
-    return [
-        f"Ledger with a cap of two pictures: {row['fewest_sent']} to {row['most_sent']} releases "
-        f"left the device for each of {row['pictures']} pictures; then it refused."
-    ]
-
-
-def _inliers(rows: list[Record]) -> list[str | Table]:
-    heads = ["release", "pictures", "localized", "% keypoints that are inliers",
-             "% of them: word right", f"% of them: within {CLOSE:g}", "median error"]  # fmt: skip
-    body = [
-        [
-            row["mechanism"],
-            str(row["pictures"]),
-            str(row["localized"]),
-            percent(row["share_revealed"]),
-            percent(row["word_right"]),
-            percent(row["close"]),
-            show(row["median_error"], ".3f"),
-        ]
-        for row in rows
-    ]
-    return ["What the server's own localization reveals", Table(heads, body)]
 
 
 def _run(settings: Settings, path: Path, progress: Progress) -> None:

@@ -26,7 +26,7 @@ from sfumato.matching.subspace import Subspaces
 from sfumato.matching.subspace import mutual_nearest as mutual_nearest_subspaces
 from sfumato_papers.harness.options import Checked, option
 from sfumato_papers.harness.outcomes import Journal, Kept
-from sfumato_papers.harness.seeds import seeded
+from sfumato_papers.harness.work import seeded, tracked
 
 THRESHOLDS = tuple(range(1, 11))  # pixels
 DISTANCES = ("point-subspace", "subspace-subspace")
@@ -128,10 +128,8 @@ def run_matching(
     }
     others = "matches of other sequences, another database or another number of keypoints"
     kept = JOURNAL.begin(path, about, others)
-    for number, sequence in enumerate(sequences):
-        progress("matching", number, len(sequences))
+    for sequence in tracked(sequences, "matching", progress):
         _match_sequence(sequence, database, settings, kept)
-    progress("matching", len(sequences), len(sequences))
 
 
 def _match_sequence(

@@ -27,6 +27,7 @@ from sfumato.device.mechanisms.randomized_response import RandomizedResponse
 from sfumato_papers.dcaconv.classification import Outcome, Setting, Settings, open_outcomes
 from sfumato_papers.dcaconv.pictures import Problem
 from sfumato_papers.harness.outcomes import append_record, records_of
+from sfumato_papers.harness.work import tracked
 
 NUM_SENT = 1
 #: What is chosen from; "fixed" encoders learn nothing from pictures.
@@ -154,8 +155,7 @@ def _candidate_scores(
     rest, held = hold_out(labels, min(_HELD_OUT / len(labels), 0.5), seed=_CHOICE_SEEDS[0])
     tables: dict[float, Scores] = {epsilon: {} for epsilon in epsilons}
     learners = [DebiasedNaiveBayes(alpha=a, spatial=s) for s in _SPATIAL for a in _ALPHAS]
-    for place, name in enumerate(WHOLE_ENCODERS):
-        progress("choosing settings on training pictures", place, len(WHOLE_ENCODERS))
+    for name in tracked(WHOLE_ENCODERS, "choosing settings on training pictures", progress):
         encoder = WHOLE_ENCODERS[name]().fit(problem.train[rest], labels[rest])
         known, asked = (
             encoder.transform(problem.train[rest]),
@@ -174,5 +174,4 @@ def _candidate_scores(
                 learner = column[0][0]
                 key = (name, learner.spatial, learner.alpha)
                 tables[epsilon][key] = float(np.mean([score for _, score in column]))
-    progress("choosing settings on training pictures", len(WHOLE_ENCODERS), len(WHOLE_ENCODERS))
     return tables

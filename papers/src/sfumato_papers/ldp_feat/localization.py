@@ -28,7 +28,7 @@ from sfumato.server.ldp_feat_recipe import MATCHING, MAX_ITERATIONS, paper_local
 from sfumato.server.localize import localize
 from sfumato.server.mapping.map import Map
 from sfumato_papers.harness.options import Checked, option
-from sfumato_papers.harness.seeds import seeded
+from sfumato_papers.harness.work import seeded, tracked
 from sfumato_papers.ldp_feat.localization_predictions import Prediction, Setting, open_predictions
 
 RECIPES = ("paper", "sfumato")
@@ -197,8 +197,7 @@ def run_localization(
         if (setting, seed, query.name) not in kept
     ]
     cache = _Cache(problem, dictionaries)
-    for done, (setting, seed, query) in enumerate(work):
-        progress("localizing", done, len(work))
+    for setting, seed, query in tracked(work, "localizing", progress):
         words, world = cache.words(setting), cache.world(setting, query)
         release = make_release(query, setting, words, seed)
         listed = None if shortlists is None else shortlists[query.name]
@@ -208,7 +207,6 @@ def run_localization(
         found = answer(release, world, setting, words, problem, query, listed)
         seconds = time.perf_counter() - start
         kept.add(Prediction.of(setting, seed, query.name, len(release), found, seconds))
-    progress("localizing", len(work), len(work))
 
 
 def make_release(

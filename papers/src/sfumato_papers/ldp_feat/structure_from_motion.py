@@ -33,7 +33,7 @@ from sfumato.server.mapping.projection import project
 from sfumato.server.mapping.releases import reconstruct_releases
 from sfumato.server.mapping.scenes import Scene, read_scene
 from sfumato_papers.harness.options import Checked, option
-from sfumato_papers.harness.seeds import seeded
+from sfumato_papers.harness.work import seeded
 from sfumato_papers.poses import pose_numbers
 
 FORMAT = 1

@@ -27,7 +27,7 @@ from sfumato.dictionary import Dictionary
 from sfumato.server.localize import localize
 from sfumato_papers.harness.options import Checked, option
 from sfumato_papers.harness.outcomes import Journal, Kept
-from sfumato_papers.harness.seeds import seeded
+from sfumato_papers.harness.work import seeded, tracked
 from sfumato_papers.ours.picture_budget_shares import (
     TUNING_SEED,
     Outcome,
@@ -166,10 +166,8 @@ class _Runner:
             for query in self._problem.queries
             if (split, seed, query.name) not in self._kept
         ]
-        for done, (split, seed, query) in enumerate(todo):
-            progress(stage, done, len(todo))
+        for split, seed, query in tracked(todo, stage, progress):
             self._kept.add(self._ask(split, seed, query))
-        progress(stage, len(todo), len(todo))
 
     def _ask(self, split: Split, seed: int, query: Query) -> Outcome:
         features = self._strongest(query, split)

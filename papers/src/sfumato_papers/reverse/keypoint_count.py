@@ -24,6 +24,7 @@ from sfumato.device.filters.keep import KEEP_BY
 from sfumato.features.extractors import find_extractor
 from sfumato_papers.harness.options import Checked, option
 from sfumato_papers.harness.outcomes import Journal, Kept
+from sfumato_papers.harness.work import tracked
 from sfumato_papers.posed_pairs import (
     REFERENCE,
     PairSet,
@@ -134,8 +135,7 @@ def run_fewer(
         for keep_by in settings.keep_by:
             sides: dict[int, Side] = {}
             orders: dict[int, NDArray[np.int64]] = {}
-            for number, pair in enumerate(pairs.pairs):
-                progress(f"{extractor} by {keep_by}", number, len(pairs.pairs))
+            for pair in tracked(pairs.pairs, f"{extractor} by {keep_by}", progress):
                 todo = list(_missing(pair, pairs, settings, extractor, keep_by, kept))
                 if not todo:
                     continue
@@ -167,7 +167,6 @@ def run_fewer(
                         has_points=has_points,
                     )
                     kept.add(*made)
-            progress(f"{extractor} by {keep_by}", len(pairs.pairs), len(pairs.pairs))
 
 
 def _missing(

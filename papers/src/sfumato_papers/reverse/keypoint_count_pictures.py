@@ -24,6 +24,7 @@ from sfumato.device.filters.stable import survivals
 from sfumato.features import extract, list_images
 from sfumato.features.image import load_image
 from sfumato_papers.harness.outcomes import Journal
+from sfumato_papers.harness.work import tracked
 from sfumato_papers.posed_pairs import keep_order
 from sfumato_papers.reverse.keypoint_count import Settings
 
@@ -65,8 +66,7 @@ def run_privacy(
         except Missing as error:
             missing[extractor] = str(error)
             continue
-        for number, name in enumerate(chosen):
-            progress(f"rebuilding from {extractor}", number, len(chosen))
+        for name in tracked(chosen, f"rebuilding from {extractor}", progress):
             todo = [
                 (keep_by, count)
                 for keep_by in settings.keep_by
@@ -76,7 +76,6 @@ def run_privacy(
             if todo:
                 picture = fit_picture(load_image(folder / name))
                 kept.add(*_rebuild(network, picture, extractor, name, todo))
-        progress(f"rebuilding from {extractor}", len(chosen), len(chosen))
     return missing
 
 

@@ -33,7 +33,7 @@ from sfumato.dictionary import Dictionary
 from sfumato.faces.embeddings import centre, unit
 from sfumato_papers.affine.faces.verification import Settings, directions, told
 from sfumato_papers.harness.outcomes import RecordFile
-from sfumato_papers.harness.seeds import seeded
+from sfumato_papers.harness.work import seeded, tracked
 
 Doubles = NDArray[np.float64]
 
@@ -117,8 +117,7 @@ def run_attributes(
         for s in strategies
         for m in settings.dimensions
     ]
-    for done, (strategy, dimension, seed) in enumerate(work):
-        progress(f"attacking {attribute}", done, len(work))
+    for strategy, dimension, seed in tracked(work, f"attacking {attribute}", progress):
         what = {"way": "lifted", "strategy": strategy, "dimension": dimension, "seed": seed}
         if file.has(kind="attribute", attribute=attribute, attack=_last(strategy), **what):
             continue
@@ -131,7 +130,6 @@ def run_attributes(
             known = (split.points[0], split.values[0].tolist())
             add("words", infer_from_database(sent, *known, attacker, balanced=balanced), **what)
     _attack_words(split, attacker, settings, add)
-    progress(f"attacking {attribute}", len(work), len(work))
 
 
 def _last(strategy: str) -> str:

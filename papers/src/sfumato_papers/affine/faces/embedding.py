@@ -16,6 +16,7 @@ from sfumato.datasets.faces import FaceSet
 from sfumato.faces.embeddings import FaceEmbedder, check_vectors, load_embeddings
 from sfumato.features import load_image
 from sfumato_papers.harness.outcomes import append_record, begin_records, read_records
+from sfumato_papers.harness.work import tracked
 
 _UNREADABLE = "the picture is missing or cannot be read"
 
@@ -64,13 +65,11 @@ def embed_faces(
     head = {"kind": "embeddings", "data": faces.name, "embedder": embedder.name, **settings}
     begin_records(path, head, "embeddings of other faces or settings")
     known = {str(one["name"]): one for one in read_records(path) if one.get("kind") == "face"}
-    for done, name in enumerate(faces.pictures):
-        progress("embedding faces", done, len(faces))
+    for name in tracked(faces.pictures, "embedding faces", progress):
         if name not in known:
             known[name] = {"kind": "face", "name": name, **_embedded(faces.root / name, embedder)}
             if known[name].get("reason") != _UNREADABLE:  # it may be there next time
                 append_record(path, known[name])
-    progress("embedding faces", len(faces), len(faces))
     rows = [known[name] for name in faces.pictures]
     return _gathered(faces, [row.get("embedding") for row in rows],
                      [str(row.get("reason", "")) for row in rows], embedder.name)  # fmt: skip

@@ -18,7 +18,7 @@ from sfumato.device.mechanisms.memoised_lifting import MemoisedLifting
 from sfumato.faces.embeddings import as_features, unit
 from sfumato_papers.affine.faces.verification import Problem, Settings, lifting_of, words_of
 from sfumato_papers.harness.outcomes import RecordFile
-from sfumato_papers.harness.seeds import seed_of
+from sfumato_papers.harness.work import seed_of, tracked
 
 Doubles = NDArray[np.float64]
 
@@ -44,8 +44,7 @@ def run_history(
         if strategy != "hybrid+"
         for dimension in settings.dimensions
     ]
-    for done, (pictures, way, strategy, dimension) in enumerate(work):
-        progress("history", done, len(work))
+    for pictures, way, strategy, dimension in tracked(work, "history", progress):
         what = {"kind": "history", "pictures": pictures, "way": way, "strategy": strategy,
                 "dimension": dimension}  # fmt: skip
         for count in settings.releases:
@@ -56,7 +55,6 @@ def run_history(
                 ]
                 file.add({**what, "releases": count, "errors": _short(errors)})
     _run_words(problem, people, settings, file)
-    progress("history", len(work), len(work))
 
 
 def _people(

@@ -35,7 +35,7 @@ from sfumato.faces.verify import (
 )
 from sfumato_papers.harness.options import Checked, option
 from sfumato_papers.harness.outcomes import RecordFile
-from sfumato_papers.harness.seeds import seed_of
+from sfumato_papers.harness.work import seed_of, tracked
 
 STRATEGIES = ("random", "adversarial", "hybrid", "hybrid+")
 PARTS = ("verification", "history", "attributes")
@@ -133,8 +133,7 @@ def run_verification(
 ) -> None:
     """Judge every way of sending that the file does not hold yet."""
     work = list(_settings(problem, settings))
-    for done, setting in enumerate(work):
-        progress("verification", done, len(work))
+    for setting in tracked(work, "verification", progress):
         if not file.has(kind="verification", **setting):
             found = _judge(problem, setting)
             file.add(
@@ -146,7 +145,6 @@ def run_verification(
                     "false_reject": round(found.false_reject, 6),
                 }
             )
-    progress("verification", len(work), len(work))
 
 
 def _settings(problem: Problem, settings: Settings) -> Iterator[dict[str, Any]]:

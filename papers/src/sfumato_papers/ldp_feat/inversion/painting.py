@@ -22,6 +22,7 @@ from sfumato.core.releases import KeypointRelease
 from sfumato.features.extractors import find_extractor
 from sfumato.privacy.defence import Defence
 from sfumato_papers.harness.options import Checked, option
+from sfumato_papers.harness.work import tracked
 from sfumato_papers.ldp_feat.inversion.networks import Networks, Wanted
 from sfumato_papers.ldp_feat.inversion.outcomes import Outcome, OutcomeFile, Setting
 from sfumato_papers.ldp_feat.inversion.pictures import Judge, Picture, mean_colour
@@ -190,12 +191,10 @@ def run_inversion(
 def _fill(
     run: _Run, pictures: Sequence[Picture], rows: Sequence[Setting], progress: Progress
 ) -> None:
-    for done, picture in enumerate(pictures):
-        progress("painting pictures", done, len(pictures))
+    for picture in tracked(pictures, "painting pictures", progress):
         for row in rows:
             if not run.file.has(row, picture.name):
                 run.make(picture, row)
-    progress("painting pictures", len(pictures), len(pictures))
 
 
 def network_of(row: Setting) -> Wanted | None:

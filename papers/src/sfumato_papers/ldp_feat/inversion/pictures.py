@@ -20,6 +20,7 @@ from sfumato.core.progress import Progress, silent
 from sfumato.detectors.base import Boxes, Detector, check_boxes
 from sfumato.features import list_images
 from sfumato.features.image import decode_image
+from sfumato_papers.harness.work import tracked
 
 SIDE = 256
 MAX_KEYPOINTS = 1000
@@ -47,8 +48,7 @@ def load_squares(
     step = max(len(names) / num_pictures, 1.0) if num_pictures else 1.0
     chosen = [names[int(i * step)] for i in range(min(num_pictures or len(names), len(names)))]
     pictures, unreadable = [], 0
-    for done, name in enumerate(chosen):
-        progress("reading pictures", done, len(chosen))
+    for name in tracked(chosen, "reading pictures", progress):
         try:
             pixels = fit_square(decode_image(Path(folder) / name), SIDE)
         except UnreadableImage:

@@ -32,7 +32,7 @@ from sfumato.dictionary import Dictionary
 from sfumato.features import extract
 from sfumato.privacy.defence import Defence
 from sfumato.privacy.known_truth import NUM_SUB_DATABASES
-from sfumato_papers.harness.seeds import seed_of
+from sfumato_papers.harness.work import seed_of
 from sfumato_papers.ldp_feat.inversion.pictures import MAX_KEYPOINTS, Picture
 
 Made = TypeVar("Made")

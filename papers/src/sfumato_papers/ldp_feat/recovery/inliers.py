@@ -22,7 +22,7 @@ from sfumato.server.mapping.map import Map
 from sfumato.server.mapping.projection import project
 from sfumato.server.pose import expected_by_chance
 from sfumato_papers.harness.outcomes import RecordFile
-from sfumato_papers.harness.seeds import seed_of
+from sfumato_papers.harness.work import seed_of, tracked
 from sfumato_papers.ldp_feat.recovery.lifts import CLOSE, EXACT
 
 Rows = NDArray[np.int64]
@@ -42,8 +42,7 @@ def run_inliers(
 ) -> None:
     """Localize held-out photographs by words and by subspaces; attack with the inliers."""
     problem = open_scenes(scenes, work, progress=progress)
-    for done, query in enumerate(problem.queries):
-        progress("reading inliers", done, len(problem.queries))
+    for query in tracked(problem.queries, "reading inliers", progress):
         lifting = SubspaceLifting("sub-hybrid", dimension, dictionary)
         what: dict[str, Any] = {"kind": "inliers", "picture": query.name}
         named = f"lifting, m = {dimension}"

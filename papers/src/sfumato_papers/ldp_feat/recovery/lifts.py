@@ -30,7 +30,7 @@ from sfumato.dictionary import Dictionary
 from sfumato.privacy.known_truth import NUM_SUB_DATABASES, Lift, lift_picture
 from sfumato_papers.harness.options import Checked, option
 from sfumato_papers.harness.outcomes import RecordFile, read_records
-from sfumato_papers.harness.seeds import seed_of
+from sfumato_papers.harness.work import seed_of, tracked
 from sfumato_papers.ldp_feat.recovery.assumptions import collisions, near_forming
 
 #: database+ looks wider than the paper (|V| = 200, |U| = 3); vertex+ knows the words W too.
@@ -115,8 +115,7 @@ def run_recover(
         for strategy in settings.strategies
         for dimension in settings.dimensions
     ]
-    for done, (name, strategy, dimension) in enumerate(work):
-        progress("attacking lifts", done, len(work))
+    for name, strategy, dimension in tracked(work, "attacking lifts", progress):
         what = {"picture": name, "strategy": strategy, "dimension": dimension}
         if all(file.has(kind="lift", attack=attack, **what) for attack in settings.attacks):
             continue
@@ -130,7 +129,6 @@ def run_recover(
         told = not mechanism.num_adversarial or file.has(kind="assumptions", **what)
         if not told and (lift.words >= 0).all():
             file.add({"kind": "assumptions", **what, **_assumptions(lift, words, parts)})
-    progress("attacking lifts", len(work), len(work))
 
 
 def _attacked(

@@ -23,7 +23,7 @@ from sfumato.device.mechanisms import MemoisedSubset, SubsetMechanism, SubspaceL
 from sfumato.dictionary import Dictionary
 from sfumato.privacy.known_truth import alone_at_their_place, draw_words
 from sfumato_papers.harness.outcomes import RecordFile
-from sfumato_papers.harness.seeds import seed_of
+from sfumato_papers.harness.work import seed_of, tracked
 from sfumato_papers.ldp_feat.recovery.lifts import EXACT, Settings
 
 PRIORS = ("uniform", "frequency", "context")
@@ -46,8 +46,7 @@ def run_posterior(
     for size in settings.num_words:
         level = dictionary.at(size)
         context: WordContext | None = None
-        for done, (name, features) in enumerate(pictures.items()):
-            progress(f"guessing among {size} words", done, len(pictures))
+        for name, features in tracked(pictures.items(), f"guessing among {size} words", progress):
             what: dict[str, Any] = {"picture": name, "num_words": size}
             if not file.has(kind="truth", **what):
                 truth = level.nearest(features.descriptors)
@@ -126,8 +125,7 @@ def run_repeats(
 ) -> None:
     """Release pictures again and again: fresh, memoised, charged to a ledger; and lifted twice."""
     mechanism = SubsetMechanism(settings.repeat_epsilon, settings.repeat_size, words)
-    for done, (name, features) in enumerate(pictures.items()):
-        progress("repeating releases", done, len(pictures))
+    for name, features in tracked(pictures.items(), "repeating releases", progress):
         some = alone_at_their_place(
             features.take(np.arange(min(settings.num_keypoints, len(features))))
         )

@@ -24,7 +24,7 @@ from sfumato.features import extract
 from sfumato.matching.nearest import mutual_nearest, unit_length
 from sfumato.matching.subspace import Subspaces
 from sfumato.matching.subspace import mutual_nearest as mutual_nearest_subspaces
-from sfumato_papers.harness.options import Checked, option
+from sfumato_papers.harness.options import Checked, folder, option
 from sfumato_papers.harness.outcomes import Journal, Kept
 from sfumato_papers.harness.work import seeded, tracked
 
@@ -41,10 +41,9 @@ class Settings(Checked):
     Example: sfumato experiment matching --data oxford --max-keypoints 1000
     """
 
-    data: Path | None = option(
-        None, "A folder of sequences as in HPatches or Oxford's set.",
-        needed="give --data with a folder, or --evaluate with a file of outcomes.",
-    )  # fmt: skip
+    data: Path | None = folder(
+        "A folder of sequences as in HPatches or Oxford's set.", "a file of outcomes"
+    )
     database: str = option("bsds-16k", "The words that subspaces pass through: a dictionary.")
     strategies: tuple[str, ...] = option(
         STRATEGIES, "How to lift, several.", "--strategy", choices=STRATEGIES

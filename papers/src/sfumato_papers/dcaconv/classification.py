@@ -25,7 +25,7 @@ from sfumato_papers.dcaconv.recipes import (
     choose_learner,
     perturb,
 )
-from sfumato_papers.harness.options import Checked, option
+from sfumato_papers.harness.options import Checked, folder, option
 from sfumato_papers.harness.outcomes import Journal, Kept, append_record, records_of
 
 
@@ -71,10 +71,7 @@ class Outcome:
 
 
 JOURNAL = Journal(
-    "classification",
-    "the classification experiment",
-    Outcome,
-    besides=("choice", "whole-choice"),
+    "classification", "the classification experiment", Outcome, besides=("choice", "whole-choice")
 )
 
 
@@ -94,10 +91,8 @@ class Settings(Checked):
     """
 
     dataset: str = option("mnist", "mnist, fashion or yaleb.")
-    data: Path | None = option(
-        None,
-        "Folder of the idx files, or of CroppedYale with its .pgm files.",
-        needed="give --data with a folder, or --evaluate with a file of outcomes.",
+    data: Path | None = folder(
+        "Folder of the idx files, or of CroppedYale with its .pgm files.", "a file of outcomes"
     )
     recipe: str = option(
         "paper",

@@ -86,12 +86,7 @@ def perturb(encoder: Any, codes: NDArray[Any], epsilon: float | None, seed: int)
 
 
 def choose_learner(
-    learner: str,
-    recipe: str,
-    released: Codes,
-    clean: NDArray[Any],
-    labels: NDArray[Any],
-    seed: int,
+    learner: str, recipe: str, released: Codes, clean: NDArray[Any], labels: NDArray[Any], seed: int
 ) -> Chosen:
     """Settings by held-out training pictures: their clean codes ask, the others' answers teach."""
     if learner == "knn" and recipe == "paper":

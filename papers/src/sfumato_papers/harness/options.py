@@ -56,6 +56,17 @@ def option(
     return field(default=default, metadata=locals())
 
 
+def folders(text: str, otherwise: str, *, further: str = "") -> Any:
+    """The option for one or more folders of data, without which nothing is run."""
+    refusal = f"give --data with a folder, or --evaluate with {otherwise}."
+    return option((), text, repeat=True, further=further, needed=refusal)
+
+
+def folder(text: str, otherwise: str) -> Any:
+    """The option for the one folder of data, without which nothing is run."""
+    return option(None, text, needed=f"give --data with a folder, or --evaluate with {otherwise}.")
+
+
 class Checked:
     """Settings that refuse what their fields do not allow."""
 

@@ -27,7 +27,7 @@ from sfumato.dictionary import Dictionary
 from sfumato.server.ldp_feat_recipe import MATCHING, MAX_ITERATIONS, paper_localize
 from sfumato.server.localize import localize
 from sfumato.server.mapping.map import Map
-from sfumato_papers.harness.options import Checked, option
+from sfumato_papers.harness.options import Checked, folders, option
 from sfumato_papers.harness.work import seeded, tracked
 from sfumato_papers.ldp_feat.localization_predictions import Prediction, Setting, open_predictions
 
@@ -51,12 +51,10 @@ class Settings(Checked):
     Example: sfumato experiment localization --data strecha/Herz-Jesus-P25 strecha/fountain-P11
     """
 
-    data: tuple[Path, ...] = option(
-        (),
+    data: tuple[Path, ...] = folders(
         "A scene with cameras.json, or Aachen's folder; repeat for more scenes.",
-        repeat=True,
+        "a predictions file",
         further="Further scenes.",
-        needed="give --data with a folder, or --evaluate with a predictions file.",
     )
     recipes: tuple[str, ...] = option(
         RECIPES, "paper, sfumato, or both.", "--recipe", choices=RECIPES

@@ -32,7 +32,7 @@ from sfumato.server.mapping.gather import gather_features
 from sfumato.server.mapping.projection import project
 from sfumato.server.mapping.releases import reconstruct_releases
 from sfumato.server.mapping.scenes import Scene, read_scene
-from sfumato_papers.harness.options import Checked, option
+from sfumato_papers.harness.options import Checked, folders, option
 from sfumato_papers.harness.work import seeded
 from sfumato_papers.poses import pose_numbers
 
@@ -82,18 +82,13 @@ class Settings(Checked):
     Example: sfumato experiment sfm --data strecha/fountain-P11 strecha/Herz-Jesus-P25
     """
 
-    data: tuple[Path, ...] = option(
-        (),
+    data: tuple[Path, ...] = folders(
         "A scene with cameras.json; repeat for more scenes.",
-        repeat=True,
+        "predictions",
         further="Further scenes.",
-        needed="give --data with a folder, or --evaluate with predictions.",
     )
     dimensions: tuple[int, ...] = option(
-        (2, 4),
-        "m of lifted releases, several; none for no such row.",
-        "--dimension",
-        low=2,
+        (2, 4), "m of lifted releases, several; none for no such row.", "--dimension", low=2
     )
     epsilons: tuple[float, ...] = option(
         (12.0, 10.0, 8.0),

@@ -25,16 +25,10 @@ from sfumato.device.filters.keep import KEEP_BY
 from sfumato.device.mechanisms import SubsetMechanism
 from sfumato.dictionary import Dictionary
 from sfumato.server.localize import localize
-from sfumato_papers.harness.options import Checked, option
+from sfumato_papers.harness.options import Checked, folders, option
 from sfumato_papers.harness.outcomes import Journal, Kept
 from sfumato_papers.harness.work import seeded, tracked
-from sfumato_papers.ours.picture_budget_shares import (
-    TUNING_SEED,
-    Outcome,
-    Split,
-    best_of,
-    shares,
-)
+from sfumato_papers.ours.picture_budget_shares import TUNING_SEED, Outcome, Split, best_of, shares
 from sfumato_papers.posed_pairs import keep_order, survivals_of
 from sfumato_papers.poses import judge
 
@@ -54,12 +48,10 @@ class Settings(Checked):
     Example: sfumato experiment budget --data strecha/ --budget 1000,2000,4000 -o budget/
     """
 
-    data: tuple[Path, ...] = option(
-        (),
+    data: tuple[Path, ...] = folders(
         "A scene with cameras.json, or a folder of scenes; repeat for more.",
-        repeat=True,
+        "one of outcomes",
         further="Further scenes.",
-        needed="give --data with a folder, or --evaluate with one of outcomes.",
     )
     budgets: tuple[float, ...] = option(
         (500.0, 1000.0, 2000.0, 4000.0), "B = N·ε of a whole picture, several.", "--budget"

@@ -22,7 +22,7 @@ from sfumato.core.progress import Progress, silent
 from sfumato.core.types import Features
 from sfumato.device.filters.keep import KEEP_BY
 from sfumato.features.extractors import find_extractor
-from sfumato_papers.harness.options import Checked, option
+from sfumato_papers.harness.options import Checked, folders, option
 from sfumato_papers.harness.outcomes import Journal, Kept
 from sfumato_papers.harness.work import tracked
 from sfumato_papers.posed_pairs import (
@@ -82,12 +82,10 @@ class Settings(Checked):
     Example: sfumato experiment fewer --data strecha/ --pictures photos/ -o fewer/
     """
 
-    data: tuple[Path, ...] = option(
-        (),
+    data: tuple[Path, ...] = folders(
         "A scene with cameras.json, or a folder of scenes; repeat for more.",
-        repeat=True,
+        "one of outcomes",
         further="Further scenes.",
-        needed="give --data with a folder, or --evaluate with one of outcomes.",
     )
     extractors: tuple[str, ...] = option(EXTRACTORS, "Extractors, several.", "--extractor")
     keypoints: tuple[int, ...] = option((1000, 800, 400, 200, 100), "N, several.", low=1)

@@ -90,9 +90,7 @@ def summarise(outcomes: Sequence[Outcome], rebuilt: Sequence[Rebuilt] = ()) -> l
 
 
 def _row(
-    setting: Setting,
-    group: Sequence[Outcome],
-    scores: Mapping[tuple[str, str, int], list[float]],
+    setting: Setting, group: Sequence[Outcome], scores: Mapping[tuple[str, str, int], list[float]]
 ) -> Row:
     posed = [outcome for outcome in group if not outcome.is_control]
     other = [outcome for outcome in group if outcome.is_control]
@@ -162,7 +160,7 @@ def report_lines(
     lines: list[str | Table] = [
         f"{', '.join(head['scenes'])}: {head['images']} pictures, {head['points']:,} points; "
         f"{head['pairs']} of {head['possible_pairs']} pairs share 20 points (classes: {counts}), "
-        f"{head['controls']} controls",
+        f"{head['controls']} controls"
     ]
     every = table_of(rows, *_COLUMNS).rows
     for name, title in (

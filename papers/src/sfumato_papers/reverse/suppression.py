@@ -30,7 +30,7 @@ from sfumato.device.filters import Decoys, KeepStrongest, Suppress, Suppression
 from sfumato.device.mechanisms import Plain, SubsetMechanism
 from sfumato.dictionary import Dictionary
 from sfumato.features import extract, load_image
-from sfumato_papers.harness.options import Checked, option
+from sfumato_papers.harness.options import Checked, folder, option
 from sfumato_papers.harness.outcomes import Journal
 from sfumato_papers.reverse.suppression_cost import changed_copy, count_inliers, moved_boxes
 
@@ -48,10 +48,8 @@ class Settings(Checked):
     Example: sfumato experiment suppression --data penn_fudan -o suppression
     """
 
-    data: Path | None = option(
-        None,
-        "Pictures with PASCAL-style boxes: folders images and annotations.",
-        needed="give --data with a folder, or --evaluate with one of outcomes.",
+    data: Path | None = folder(
+        "Pictures with PASCAL-style boxes: folders images and annotations.", "one of outcomes"
     )
     detector: str = option("person", "person (built in), or a YOLO file as ONNX.")
     margin: float = option(0.1, "Share of a box's shorter side.")

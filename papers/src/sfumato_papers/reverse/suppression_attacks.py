@@ -65,10 +65,7 @@ def find_again(
     progress: Progress = silent,
 ) -> None:
     """Reconstruct from raw descriptors and look for people there; goes on where it stopped."""
-    about = {
-        **settings.about(detector, pictures),
-        "network": file_checksum(inverter.path),
-    }
+    about = {**settings.about(detector, pictures), "network": file_checksum(inverter.path)}
     others = "people found with another network, pictures or settings"
     kept = JOURNAL.begin(path, about, others)
     last: dict[str, NDArray[np.float64]] = {}

@@ -152,11 +152,7 @@ def _plan(settings: Settings, faces: FaceSet) -> Plan | None:
 
 
 def _split(
-    settings: Settings,
-    embedded: Embedded,
-    others: Embedded,
-    public: NDArray[np.int64],
-    plan: Plan,
+    settings: Settings, embedded: Embedded, others: Embedded, public: NDArray[np.int64], plan: Plan
 ) -> Opened:
     public = public[others.is_found[public]]
     if len(public) < 2:

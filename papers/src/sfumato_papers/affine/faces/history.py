@@ -99,10 +99,7 @@ def _attacked_lift(
 
 
 def _run_words(
-    problem: Problem,
-    people: list[NDArray[np.int64]],
-    settings: Settings,
-    file: RecordFile,
+    problem: Problem, people: list[NDArray[np.int64]], settings: Settings, file: RecordFile
 ) -> None:
     """Votes on the word of one picture, over all pictures of the people attacked."""
     num_words = max(settings.num_words)

@@ -33,7 +33,7 @@ from sfumato.faces.verify import (
     verify,
     words_to_words,
 )
-from sfumato_papers.harness.options import Checked, option
+from sfumato_papers.harness.options import Checked, folder, option
 from sfumato_papers.harness.outcomes import RecordFile
 from sfumato_papers.harness.work import seed_of, tracked
 
@@ -51,11 +51,7 @@ class Settings(Checked):
     Example: sfumato experiment faces --data orl_faces -o faces
     """
 
-    data: Path | None = option(
-        None,
-        "A folder of faces.",
-        needed="give --data with a folder, or --evaluate with a file of results.",
-    )
+    data: Path | None = folder("A folder of faces.", "a file of results")
     layout: str = option(
         "auto",
         "auto, identities (a folder per person), lfw, cfp-ff, cfp-fp, listed, agedb, utkface or "

@@ -15,12 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.adversary.metrics import (
-    Interval,
-    difference_interval,
-    mean_interval,
-    share_interval,
-)
+from sfumato.adversary.metrics import Interval, difference_interval, mean_interval, share_interval
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.privacy.defence import PLAIN, Defence
 from sfumato_papers.harness.outcomes import append_record, decode, drop_torn_line, read_records

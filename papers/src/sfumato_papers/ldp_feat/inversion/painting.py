@@ -55,14 +55,10 @@ class Settings(Checked):
         None, "How many of them, spread evenly; all without it.", low=1
     )
     parts: tuple[str, ...] = option(
-        ("raw", "words"),
-        "raw, lifting, affine, words, descriptors: which tables.",
-        choices=PARTS,
+        ("raw", "words"), "raw, lifting, affine, words, descriptors: which tables.", choices=PARTS
     )
     database: tuple[str, ...] = option(
-        (),
-        "Lifts: folders of pictures the words W are drawn from, or a dictionary",
-        repeat=True,
+        (), "Lifts: folders of pictures the words W are drawn from, or a dictionary", repeat=True
     )
     public: tuple[Path, ...] = option(
         (), "Lifts: pictures a stranger has (Z); else every third of the database.", repeat=True

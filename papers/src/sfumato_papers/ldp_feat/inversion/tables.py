@@ -18,7 +18,7 @@ def report_lines(results: Results) -> list[str | Table]:
     told = results.facts["inversion"]
     lines: list[str | Table] = [
         f"{told['data']}: {told['pictures']} photographs, {told['side']}×{told['side']}, at most "
-        f"{told['max_keypoints']:,} keypoints each. Cells: mean over pictures [95 % interval].",
+        f"{told['max_keypoints']:,} keypoints each. Cells: mean over pictures [95 % interval]."
     ]
     if "database" in results.facts:
         base = results.facts["database"]

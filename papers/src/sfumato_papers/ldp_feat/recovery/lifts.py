@@ -65,9 +65,7 @@ class Settings(Checked):
         needed=_NEEDED,
     )
     public: tuple[Path, ...] = option(
-        (),
-        "Pictures a stranger has (Z); by default every third of the database.",
-        repeat=True,
+        (), "Pictures a stranger has (Z); by default every third of the database.", repeat=True
     )
     words: int = option(256_000, "|W|, in 16 sub-databases.")
     num_pictures: int = option(10, "How many photographs, spread evenly.", "--pictures")
@@ -143,10 +141,7 @@ def _attacked(
     run: dict[str, Callable[[], Recovered]] = {
         "nearest": lambda: nearest_attack(release, database=public),
         "clustering": lambda: clustering_attack(
-            release,
-            database=public,
-            others=[lift.rest],
-            num_adversarial=mechanism.num_adversarial,
+            release, database=public, others=[lift.rest], num_adversarial=mechanism.num_adversarial
         ),
         "database": lambda: database_attack(release, database=words, num_sub_databases=parts),
         "database+": lambda: database_attack(

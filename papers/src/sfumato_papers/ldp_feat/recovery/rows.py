@@ -46,6 +46,10 @@ def _total(group: list[Record], name: str) -> float:
     return float(sum(record[name] for record in group))
 
 
+def _share(group: list[Record], name: str) -> float:
+    return _total(group, name) / _total(group, "total")
+
+
 def _lifts(records: list[Record]) -> list[Record]:
     rows = []
     for (strategy, dimension, attack), group in _groups(records, "strategy", "dimension", "attack"):
@@ -90,8 +94,8 @@ def _assumptions(records: list[Record], problem: Record) -> list[Record]:
                 "strategy": strategy,
                 "dimension": dimension,
                 "subspaces": int(total),
-                "all_words_found": _total(group, "all_words_found") / total,
-                "wrong_words_found": _total(group, "wrong_words_found") / total,
+                "all_words_found": _share(group, "all_words_found"),
+                "wrong_words_found": _share(group, "wrong_words_found"),
                 "near_forming": {
                     str(top): sum(one["near_forming"][str(top)] for one in group) / (top * total)
                     for top in TOP
@@ -100,9 +104,9 @@ def _assumptions(records: list[Record], problem: Record) -> list[Record]:
                 "others": float(others),
                 "words_shared": _total(group, "shared_words") / (num_words * total),
                 "words_shared_expected": float(sum(expected)) / total,
-                "none_met": _total(group, "none_met") / total,
-                "d_not_touched": 1 - _total(group, "d_touched") / total,
-                "d_farthest": _total(group, "d_farthest") / total,
+                "none_met": _share(group, "none_met"),
+                "d_not_touched": 1 - _share(group, "d_touched"),
+                "d_farthest": _share(group, "d_farthest"),
                 "no_collision_paper": PAPER_S3.get(dimension),
             }
         )
@@ -134,7 +138,7 @@ def _words(records: list[Record], truths: list[Record]) -> list[Record]:
         elif prior == "frequency":
             bound = best_accuracy(laws[num_words], epsilon, size)
         else:
-            chance, alone = (_total(group, name) / total for name in ("chance", "alone"))
+            chance, alone = (_share(group, name) for name in ("chance", "alone"))
             bound = context_accuracy(alone, chance, epsilon, num_words, size)
         low, high = clopper_pearson(right, total, _INTERVAL)
         rows.append(
@@ -147,7 +151,7 @@ def _words(records: list[Record], truths: list[Record]) -> list[Record]:
                 "right": right,
                 "accuracy": right / total,
                 "interval": [low, high],
-                "believed": _total(group, "believed") / total,
+                "believed": _share(group, "believed"),
                 "bound": bound,
                 "is_within_bound": low <= bound,
             }
@@ -160,13 +164,11 @@ def _repeats(records: list[Record]) -> list[Record]:
         {
             "mechanism": mechanism,
             "releases": releases,
-            "epsilon": group[0]["epsilon"],
-            "subset_size": group[0]["subset_size"],
-            "num_words": group[0]["num_words"],
+            **{name: group[0][name] for name in ("epsilon", "subset_size", "num_words")},
             "descriptors": int(_total(group, "total")),
-            "most_frequent_is_true": _total(group, "right_and_alone") / _total(group, "total"),
-            "right": _total(group, "right") / _total(group, "total"),
-            "believed": _total(group, "believed") / _total(group, "total"),
+            "most_frequent_is_true": _share(group, "right_and_alone"),
+            "right": _share(group, "right"),
+            "believed": _share(group, "believed"),
         }
         for (mechanism, releases), group in _groups(records, "mechanism", "releases")
     ]
@@ -177,19 +179,17 @@ def _repeated_lifts(records: list[Record]) -> list[Record]:
         {
             "dimension": dimension,
             "descriptors": int(_total(group, "total")),
-            "exact": _total(group, "exact") / _total(group, "total"),
-            "certified": int(_total(group, "certified")),
-            "certified_wrong": int(_total(group, "certified_wrong")),
+            "exact": _share(group, "exact"),
+            **{name: int(_total(group, name)) for name in ("certified", "certified_wrong")},
         }
         for (dimension,), group in sorted(_groups(records, "dimension"))
     ]
 
 
 def _ledger(records: list[Record]) -> list[Record]:
-    if not records:
-        return []
     sent = [record["sent"] for record in records]
-    return [{"pictures": len(records), "fewest_sent": min(sent), "most_sent": max(sent)}]
+    row = {"pictures": len(sent), "fewest_sent": min(sent, default=0)}
+    return [{**row, "most_sent": max(sent)}] if sent else []
 
 
 def _inliers(records: list[Record]) -> list[Record]:

@@ -100,10 +100,7 @@ def _guess(
 
 
 def _record(
-    setting: dict[str, Any],
-    prior: str,
-    right: NDArray[np.bool_],
-    believed: NDArray[np.float64],
+    setting: dict[str, Any], prior: str, right: NDArray[np.bool_], believed: NDArray[np.float64]
 ) -> dict[str, Any]:
     return {
         "kind": "words",

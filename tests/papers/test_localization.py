@@ -9,14 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from queries import NESTED, PROBLEM, QUERIES, TRUTHS
 from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch
-from sfumato.core.randomness import SeededRandom
-from sfumato.core.releases import WordRelease
-from sfumato.core.types import Localization, Pose
-from sfumato.datasets.scenes import Problem, Query
-from sfumato.device.mechanisms import SubsetMechanism
-from sfumato.server.ldp_feat_recipe import most_voted, paper_localize
-from sfumato.server.mapping import Map
+from sfumato.core.types import Pose
 from sfumato_papers.harness.command import Report
 from sfumato_papers.harness.table import wilson
 from sfumato_papers.ldp_feat.localization import (
@@ -36,25 +31,9 @@ from sfumato_papers.ldp_feat.localization_predictions import (
 from sfumato_papers.ldp_feat.localization_scores import choose_rows, evaluate
 from sfumato_papers.ldp_feat.localization_table import report_lines
 from sfumato_papers.poses import judge, pose_numbers
-from synthetic import CAMERA, DICTIONARY, MAPPING_POSES, make_map, make_room, pose_at
+from synthetic import pose_at
 
-ROOM = make_room(1500)
-NESTED = DICTIONARY.nested((64,))
-WORLD = replace(
-    make_map(ROOM, MAPPING_POSES[:6]), image_names=tuple(f"room/{i}.png" for i in range(6))
-)
-TRUTHS = [pose_at(-1.2, 0.1, 0.2, turn_deg=3), pose_at(-0.8, -0.1, 0.1, turn_deg=-5, roll_deg=4)]
-QUERIES = tuple(
-    Query(f"room/q{i}.png", "room", ROOM.look(pose, seed=40 + i)[0], CAMERA, pose)
-    for i, pose in enumerate(TRUTHS)
-)
-PROBLEM = Problem("a room", WORLD, QUERIES, ("room",))
 SMALL = Settings(epsilons=(8.0,), words=(512,), num_seeds=2, iterations=500)
-
-
-def words_of(epsilon: float, *, subset_size: int = 1) -> WordRelease:
-    mechanism = SubsetMechanism(epsilon, subset_size, DICTIONARY)
-    return mechanism.release(QUERIES[0].features, rng=SeededRandom(3), camera=CAMERA)
 
 
 def predict(path: Path, settings: Settings = SMALL) -> Path:
@@ -65,59 +44,6 @@ def predict(path: Path, settings: Settings = SMALL) -> Path:
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return predict(tmp_path_factory.mktemp("run") / "predictions.jsonl")
-
-
-@pytest.mark.parametrize("matching", ["vocabulary", "nearest"])
-def test_the_papers_recipe_finds_quantised_words(matching: str) -> None:
-    found = paper_localize(words_of(np.inf), WORLD, dictionary=DICTIONARY, matching=matching)
-    assert found.pose is not None
-    distance, degrees = found.pose.error_to(TRUTHS[0])
-    assert distance < 0.25
-    assert degrees < 2
-    assert 12 <= found.num_inliers <= found.num_matches
-
-
-def test_nearest_matching_gives_each_word_one_feature_of_the_map() -> None:
-    release = words_of(np.inf)
-    few = paper_localize(release, WORLD, dictionary=DICTIONARY, matching="nearest")
-    many = paper_localize(release, WORLD, dictionary=DICTIONARY)
-    assert few.num_matches <= len(release) < many.num_matches
-
-
-def test_candidates_of_several_images_count_once() -> None:
-    release = words_of(8.0, subset_size=2)
-    keypoint, row = WORLD.word_index(DICTIONARY).lookup(release.words)
-    pairs = set(zip(keypoint.tolist(), WORLD.point_of_feature[row].tolist(), strict=True))
-    assert paper_localize(release, WORLD, max_iterations=1).num_matches == len(pairs) < len(row)
-
-
-def test_a_shortlist_limits_the_candidates() -> None:
-    release = words_of(np.inf)
-    _, row = WORLD.word_index(DICTIONARY).lookup(release.words)
-    voted = most_voted(row, WORLD, 2)
-    votes = np.bincount(WORLD.image_of(row), minlength=WORLD.num_images)
-    assert set(votes[voted]) == set(np.sort(votes)[-2:])
-    top = paper_localize(release, WORLD, top_images=2)
-    assert top == paper_localize(release, WORLD, shortlist=voted)
-    assert top.num_matches < paper_localize(release, WORLD).num_matches
-
-
-def test_the_papers_recipe_refuses_what_it_cannot_do() -> None:
-    release = words_of(8.0)
-    with pytest.raises(InvalidInput, match="matching must be one of"):
-        paper_localize(release, WORLD, matching="fuzzy")
-    with pytest.raises(InvalidInput, match="intrinsics"):
-        paper_localize(replace(release, camera=None), WORLD)
-    with pytest.raises(InvalidInput, match="give the dictionary"):
-        paper_localize(release, WORLD, matching="nearest")
-    with pytest.raises(Mismatch, match="extractor"):
-        paper_localize(replace(release, extractor="sift"), WORLD)
-
-
-def test_too_few_candidates_are_no_pose() -> None:
-    empty = np.zeros(0, dtype=np.int64)
-    found = paper_localize(words_of(8.0), WORLD, shortlist=empty)
-    assert found == Localization(None, 0, 0, 0.0, "0 candidate matches give no pose")
 
 
 def test_the_rule_takes_fewer_words_for_a_smaller_epsilon() -> None:
@@ -273,10 +199,6 @@ def test_the_best_is_chosen_for_the_paper_and_the_rule_for_ours(done: Path) -> N
 
 
 def test_in_the_control_every_pose_is_wrong() -> None:
-    two = Problem("two", WORLD, QUERIES, ("room", "other"))
-    without = two.without_scene("room")
-    assert without.num_observations == 0
-    assert two.without_scene("other").num_observations == WORLD.num_observations
     setting = Setting("sfumato", is_control=True)
     pose = tuple(pose_numbers(TRUTHS[0]))
     answer = Prediction(setting, 0, "room/q0.png", 9, pose, 20, 30, -9.0, 0.1, None)
@@ -285,43 +207,17 @@ def test_in_the_control_every_pose_is_wrong() -> None:
     assert "1 poses returned" in Report(report_lines(evaluate(found), found)).text()
 
 
-def test_the_control_does_not_find_the_index_of_the_whole_map(tmp_path: Path) -> None:
-    WORLD.save(tmp_path / "map")
-    stored = Map.load(tmp_path / "map")
-    assert len(stored.word_index(DICTIONARY).rows) == WORLD.num_observations
-    without = Problem("two", stored, QUERIES, ("room", "other")).without_scene("room")
-    assert len(without.word_index(DICTIONARY).rows) == 0
-
-
 def read_like(answers: list[Prediction]) -> Predictions:
     truth: dict[str, Pose | None] = {query.name: query.truth for query in QUERIES}
     return Predictions(describe_problem(PROBLEM), truth, {}, tuple(answers))
 
 
-def test_gravity_is_what_an_imu_would_say() -> None:
-    gravity = PROBLEM.gravity(QUERIES[1])
-    np.testing.assert_allclose(
-        QUERIES[1].truth.rotation @ gravity.in_world,  # type: ignore[union-attr]
-        gravity.in_camera,
-        atol=1e-12,
-    )
-    assert gravity.in_world[1] > 0.9
-    with pytest.raises(InvalidInput, match="true poses"):
-        PROBLEM.gravity(replace(QUERIES[0], truth=None))
-
-
 def test_a_list_of_pairs_replaces_retrieval(tmp_path: Path) -> None:
     pairs = tmp_path / "pairs.txt"
     pairs.write_text("room/q0.png room/2.png\nroom/q0.png room/0.png\nroom/other.png room/1.png\n")
-    lists = PROBLEM.shortlists(pairs)
-    assert lists["room/q0.png"].tolist() == [2, 0]
-    assert lists["room/q1.png"].tolist() == []
     path = predict(tmp_path / "p.jsonl", replace(SMALL, pairs=pairs, num_seeds=1, epsilons=(8.0,)))
     for entry in read_predictions(path).predictions:
         assert (entry.pose is None) == (entry.query == "room/q1.png")
-    pairs.write_text("room/q0.png elsewhere.png\n")
-    with pytest.raises(InvalidInput, match="not in the map"):
-        PROBLEM.shortlists(pairs)
 
 
 def test_lifted_queries_are_a_row_without_epsilon(tmp_path: Path) -> None:

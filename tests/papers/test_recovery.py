@@ -7,18 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from PIL import Image
 
 from commands import sfumato, sfumato_json
-from recoveries import PUBLIC, WORDS, picture
+from recoveries import PUBLIC, WORDS, crowded
 from sfumato.core.errors import InvalidInput, Mismatch
-from sfumato.core.types import Features
-from sfumato.device.mechanisms import SubsetMechanism, SubspaceLifting
-from sfumato.device.mechanisms.lifting import STRATEGIES
-from sfumato.matching.subspace import reference_distances
-from sfumato.privacy.known_truth import alone_at_their_place, draw_words, lift_picture
 from sfumato_papers.attacker_knowledge import load_words
 from sfumato_papers.harness.command import Report
 from sfumato_papers.ldp_feat.recovery.lifts import Settings, open_results, read_results, run_recover
@@ -26,46 +20,6 @@ from sfumato_papers.ldp_feat.recovery.rows import summarise
 from sfumato_papers.ldp_feat.recovery.tables import report_lines
 from sfumato_papers.ldp_feat.recovery.words import run_posterior, run_repeats
 from support import photograph
-
-
-def crowded(count: int, seed: int) -> Features:
-    """A picture with several keypoints at one place, in no order."""
-    features = picture(count, seed=seed)
-    places = features.keypoints.copy()
-    places[1::3] = places[:-1:3][: len(places[1::3])]
-    order = np.random.default_rng(seed).permutation(count)
-    return Features(
-        keypoints=places[order],
-        descriptors=features.descriptors[order],
-        scores=features.scores,
-        scales=features.scales,
-        angles=features.angles,
-        image_size=features.image_size,
-        extractor="sift",
-    )
-
-
-@pytest.mark.parametrize("strategy", STRATEGIES)
-def test_the_truth_of_a_lift_lies_in_its_subspaces(strategy: str) -> None:
-    lift = lift_picture(crowded(40, 1), SubspaceLifting(strategy, 4, WORDS), 25, 7)
-    assert (len(lift.release), len(lift.rest)) == (25, 15)
-    distance = np.diag(reference_distances(lift.truth.astype(np.float32), lift.release))
-    assert distance.max() < 1e-4
-    if lift.words.shape[1]:
-        words = WORDS.words[lift.words].astype(np.float64)
-        words /= np.linalg.norm(words, axis=2, keepdims=True)
-        for column in range(words.shape[1]):
-            points = words[:, column].astype(np.float32)
-            assert np.diag(reference_distances(points, lift.release)).max() < 1e-4
-
-
-def test_the_truth_of_words_follows_the_rows_of_the_release() -> None:
-    features = crowded(60, 2)
-    release, truth, rows = draw_words(features, SubsetMechanism(np.inf, 1, WORDS), 5)
-    assert np.array_equal(release.words[:, 0], truth)
-    assert np.array_equal(WORDS.nearest(features.descriptors[rows]), truth)
-    assert len(alone_at_their_place(features)) == len(np.unique(features.keypoints, axis=0))
-
 
 SMALL = Settings(
     data=(Path("photos"),),

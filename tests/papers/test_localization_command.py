@@ -13,7 +13,7 @@ import pytest
 from server.mapping.worlds import SMALL, render_views, write_scene
 from sfumato.cli.app import main
 from sfumato.core.errors import InvalidInput
-from sfumato.datasets.aachen import find_model, open_aachen, read_query_lists
+from sfumato.datasets.aachen import open_aachen
 from sfumato.datasets.scenes import open_scenes
 from sfumato.server.mapping import Map
 from sfumato_papers.ldp_feat.localization_predictions import read_predictions
@@ -205,19 +205,3 @@ def listed(seen: Any) -> list[tuple[list[float], int]]:
 
 def numbered(points: Any) -> list[tuple[int, list[float]]]:
     return list(enumerate(points.tolist()))
-
-
-def test_aachens_folder_must_be_whole(tmp_path: Path) -> None:
-    (tmp_path / "3D-models").mkdir()
-    (tmp_path / "3D-models" / "aachen_cvpr2018_db.nvm").write_text("NVM_V3")
-    with pytest.raises(InvalidInput, match="NVM"):
-        find_model(tmp_path / "3D-models")
-    with pytest.raises(InvalidInput, match="no list of queries"):
-        read_query_lists(tmp_path)
-    listed = tmp_path / "day_time_queries_with_intrinsics.txt"
-    listed.write_text("a.png PINHOLE 320 240 1 2 3 4\nb.png PINHOLE 320\n")
-    with pytest.raises(InvalidInput, match="line 2"):
-        read_query_lists(tmp_path)
-    listed.write_text("a.png PINHOLE 320 240 1 2\n")
-    with pytest.raises(InvalidInput, match="line 1"):
-        read_query_lists(tmp_path)

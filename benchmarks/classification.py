@@ -55,7 +55,7 @@ def compare(options: argparse.Namespace, name: str, metrics: tuple[tuple[str, st
     from sfumato.core.randomness import SecureRandom
     from sfumato.datasets.idx import read_split
     from sfumato.device.mechanisms.randomized_response import RandomizedResponse
-    from sfumato.experiments.classification_recipes import ENCODERS
+    from sfumato_papers.dcaconv.recipes import ENCODERS
 
     train, test = read_split(options.data, "train"), read_split(options.data, "t10k")
     pictures, labels = train.pictures[: options.train], train.labels[: options.train]

@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 from sfumato.core.randomness import SecureRandom
 from sfumato.core.releases import WordRelease
 from sfumato.core.types import Camera, Features, Pose
+from sfumato.datasets.scenes import Query, open_scenes
 from sfumato.device.mechanisms import SubsetMechanism
 from sfumato.dictionary import Dictionary
-from sfumato.experiments.localization_data import Query, open_scenes
 from sfumato.matching.vocabulary import InvertedIndex
 from sfumato.server import retrieval
 from sfumato.server.localize import LocalizeOptions, best_pose, localize, match_release

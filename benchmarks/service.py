@@ -37,13 +37,11 @@ from endurance.rig import Server, cpu_seconds, make_key, tar_of
 from sfumato.core.randomness import SecureRandom
 from sfumato.core.releases import PlainRelease
 from sfumato.core.types import Camera, Features
-from sfumato.datasets import load_gallery
+from sfumato.datasets import load_gallery, map_scene
+from sfumato.datasets.scenes import open_scenes
 from sfumato.device.filters import KeepStrongest
 from sfumato.device.mechanisms import SubsetMechanism
 from sfumato.dictionary import Dictionary
-from sfumato.experiments.demo import map_scene
-from sfumato.experiments.localization_data import open_scenes
-from sfumato.experiments.report.result import DemoSettings
 from sfumato.features import extract
 from sfumato.server.mapping.map import Map
 
@@ -121,7 +119,7 @@ def open_questions(folders: list[Path], work: Path, dictionary: Dictionary) -> Q
     gallery = load_gallery()
     stored = work / "gallery-map"
     if not stored.exists():
-        map_scene(gallery, DemoSettings()).save(stored)
+        map_scene(gallery).save(stored)
     questions = Questions("gallery", stored)
     for view in gallery.queries:
         questions.add(extract(view.image, extractor="sift"), view.camera, dictionary)

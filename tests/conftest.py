@@ -1,11 +1,29 @@
-"""No test writes into the home folder of whoever runs it."""
+"""No test writes into the home folder of whoever runs it.
+
+The tests find the experiments of this copy of the repository, installed or not.
+"""
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterator
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
+
+from sfumato.cli import experiment
+
+_PAPERS = Path(__file__).parents[1] / "papers" / "pyproject.toml"
+
+
+def _experiments_of_this_copy() -> dict[str, EntryPoint]:
+    project = tomllib.loads(_PAPERS.read_text(encoding="utf-8"))["project"]
+    listed: dict[str, str] = project["entry-points"][experiment.GROUP]
+    return {name: EntryPoint(name, place, experiment.GROUP) for name, place in listed.items()}
+
+
+experiment.find_experiments = _experiments_of_this_copy
 
 
 @pytest.fixture(scope="session", autouse=True)

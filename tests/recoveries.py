@@ -61,6 +61,23 @@ def picture(count: int = 40, *, seed: int = 3) -> Features:
     )
 
 
+def crowded(count: int, seed: int) -> Features:
+    """A picture with several keypoints at one place, in no order."""
+    features = picture(count, seed=seed)
+    places = features.keypoints.copy()
+    places[1::3] = places[:-1:3][: len(places[1::3])]
+    order = np.random.default_rng(seed).permutation(count)
+    return Features(
+        keypoints=places[order],
+        descriptors=features.descriptors[order],
+        scores=features.scores,
+        scales=features.scales,
+        angles=features.angles,
+        image_size=features.image_size,
+        extractor="sift",
+    )
+
+
 def lifted(
     strategy: str = "sub-hybrid",
     dimension: int = 4,

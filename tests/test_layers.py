@@ -29,10 +29,10 @@ ALLOWED = {
     "privacy": MIDDLE,
     "datasets": MIDDLE,
     "execution": MIDDLE,
-    "experiments": MIDDLE,
+    "pages": MIDDLE,
     "service": MIDDLE,
-    "studio": MIDDLE | {"experiments", "service"},
-    "cli": MIDDLE | {"experiments", "service", "studio"},
+    "studio": MIDDLE | {"pages", "service"},
+    "cli": MIDDLE | {"pages", "service", "studio"},
 }
 
 # Heavy packages, and the only places that may import them.
@@ -67,6 +67,12 @@ def test_imports_point_down_and_parties_do_not_know_each_other() -> None:
             parts = name.split(".")
             if parts[0] == "sfumato" and len(parts) > 1 and parts[1] != folder:
                 assert parts[1] in ALLOWED[folder], f"{path}: {folder} must not know {parts[1]}"
+
+
+def test_the_product_does_not_know_the_papers() -> None:
+    for path in sorted(ROOT.rglob("*.py")):
+        known = {name.split(".")[0] for name in imports(path)}
+        assert "sfumato_papers" not in known, f"{path} imports the experiments"
 
 
 def test_heavy_packages_stay_where_they_belong() -> None:

@@ -13,7 +13,7 @@ from sfumato.core.storage import check_writable, write_file
 from sfumato.dictionary import Dictionary
 
 if TYPE_CHECKING:
-    from sfumato.experiments.report.photo_result import PhotoResult
+    from sfumato.pages.photo_result import PhotoResult
 
 BUNDLED = "bsds-16k"
 PAGE = "attack.html"
@@ -35,10 +35,10 @@ def attack_photo(
     as_json: bool,
 ) -> None:
     """Attack one photograph and write the page; without -o it is attack.html."""
-    from sfumato.experiments.photo import run_photo
-    from sfumato.experiments.report.photo_page import photo_page
-    from sfumato.experiments.report.photo_result import PhotoSettings
-    from sfumato.experiments.report.photo_text import as_dict
+    from sfumato.pages.photo import run_photo
+    from sfumato.pages.photo_page import photo_page
+    from sfumato.pages.photo_result import PhotoSettings
+    from sfumato.pages.photo_text import as_dict
 
     page = Path(PAGE) if output is None else output
     _check_page(page, photo)
@@ -102,7 +102,7 @@ def _check_page(page: Path, photo: Path) -> None:
 def _print(result: PhotoResult, page: Path) -> None:
     from rich.table import Table
 
-    from sfumato.experiments.report.photo_text import (
+    from sfumato.pages.photo_text import (
         SHORT_HEADINGS,
         baseline_cells,
         not_protected,

@@ -16,7 +16,7 @@ from sfumato.core.storage import check_writable, write_file
 
 if TYPE_CHECKING:
     from sfumato.datasets import Scene
-    from sfumato.experiments.report.result import DemoResult
+    from sfumato.pages.demo_result import DemoResult
 
 PAGE = "index.html"
 _STYLES = {"raw": "dim", "sfumato": "bold", "paper": ""}
@@ -37,9 +37,9 @@ def run(
     """
     from sfumato.core.checks import check_count
     from sfumato.datasets import GallerySettings, load_gallery
-    from sfumato.experiments.demo import run_demo
-    from sfumato.experiments.report.page import demo_page
-    from sfumato.experiments.report.text import as_dict
+    from sfumato.pages.demo import run_demo
+    from sfumato.pages.demo_page import demo_page
+    from sfumato.pages.demo_text import as_dict
 
     most = GallerySettings().num_queries
     check_count("queries", queries, low=1, high=most)
@@ -74,7 +74,7 @@ def _make(output: Path) -> None:
 
 
 def _print(result: DemoResult, page: Path) -> None:
-    from sfumato.experiments.report.text import cells, headings, notes, short_name
+    from sfumato.pages.demo_text import cells, headings, notes, short_name
 
     size, words = result.settings.subset_size, result.dictionary.num_words
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")

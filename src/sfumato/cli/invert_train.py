@@ -175,7 +175,7 @@ def _view(
     from sfumato.adversary.invert.architecture import check_frames
     from sfumato.adversary.invert.data import View
     from sfumato.adversary.invert.networks import network_file
-    from sfumato.experiments.inversion_data import Defence
+    from sfumato.privacy.defence import Defence
 
     network_file(extractor, kind)  # refuses what does not exist before anything is read
     check_frames(frames)

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sfumato.datasets.gallery import GallerySettings, Scene, View, load_gallery, point_at
+    from sfumato.datasets.gallery_map import map_scene
 
-__all__ = ["GallerySettings", "Scene", "View", "load_gallery", "point_at"]
+__all__ = ["GallerySettings", "Scene", "View", "load_gallery", "map_scene", "point_at"]
 
-_HOMES = {"gallery": ("GallerySettings", "Scene", "View", "load_gallery", "point_at")}
+_HOMES = {
+    "gallery": ("GallerySettings", "Scene", "View", "load_gallery", "point_at"),
+    "gallery_map": ("map_scene",),
+}
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 

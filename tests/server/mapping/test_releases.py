@@ -15,10 +15,10 @@ from sfumato.core.randomness import SeededRandom
 from sfumato.core.releases import KeypointRelease, PlainRelease, WordRelease
 from sfumato.device.mechanisms import Plain, SubsetMechanism
 from sfumato.device.mechanisms.lifting import SubspaceLifting
-from sfumato.experiments.sfm_scores import fit_similarity
 from sfumato.server.localize import localize
 from sfumato.server.mapping import Map, build_map_from_releases, read_releases, reprojection_errors
 from sfumato.server.mapping.releases import check_releases
+from sfumato_papers.ldp_feat.structure_from_motion_table import fit_similarity
 from support import one_of_each_release
 from synthetic import CAMERA, DICTIONARY, make_room, pose_at
 

@@ -1,0 +1,1 @@
+"""The experiments of the papers: a folder for each paper, a file for each question."""

@@ -1,0 +1,1 @@
+"""Adversarial affine subspace embeddings (Dusmanu et al., CVPR 2021)."""

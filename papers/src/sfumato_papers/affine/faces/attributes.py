@@ -1,0 +1,172 @@
+"""Affine embeddings, Fig. 5: gender, race or age from what is sent of a face, and from more.
+
+Faces with known values are split in three: the database of the lifting, the attacker's own faces,
+and those that are attacked. Nobody is in two of them where identities are known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.adversary.infer.attributes import (
+    Known,
+    LearnedAttack,
+    accuracy,
+    infer_from_database,
+    infer_from_points,
+    infer_from_subspaces,
+    infer_from_words,
+    recover_from_words,
+    recover_points,
+)
+from sfumato.core.errors import InvalidInput
+from sfumato.core.progress import Progress, silent
+from sfumato.device.mechanisms import SubsetMechanism, SubspaceLifting
+from sfumato.device.mechanisms.balanced import BalancedLifting
+from sfumato.dictionary import Dictionary
+from sfumato.faces.embeddings import centre, unit
+from sfumato_papers.affine.faces.verification import Settings, directions, told
+from sfumato_papers.harness.outcomes import RecordFile
+from sfumato_papers.harness.work import seeded, tracked
+
+Doubles = NDArray[np.float64]
+
+#: Shares of the database, the attacker's reference and training faces; the rest is attacked.
+SHARES = (0.25, 0.25, 0.25)
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Points of unit length and their values, in four parts: database, reference, training, test.
+
+    The attacker searches neighbours in `reference` and trains on `training`, so that no face is
+    its own neighbour while a classifier learns from it.
+    """
+
+    points: tuple[Doubles, Doubles, Doubles, Doubles]
+    values: tuple[NDArray[np.str_], ...]
+    embedder: str
+
+
+def split_faces(
+    vectors: NDArray[Any],
+    values: Sequence[str],
+    embedder: str,
+    *,
+    identities: Sequence[str] = (),
+    is_centred: bool = True,
+    seed: int = 0,
+) -> Split:
+    """Deal faces out to the four parts, whole people together where identities are known."""
+    labels = np.asarray(values, dtype=np.str_)
+    if len(np.unique(labels)) < 2:
+        raise InvalidInput(
+            f"an attribute must have at least two values to be inferred, these {len(labels)} faces "
+            f"have {len(np.unique(labels))}."
+        )
+    groups = np.unique(identities, return_inverse=True)[1] if len(identities) else None
+    group = np.arange(len(labels)) if groups is None else groups
+    order = np.random.default_rng(seed).permutation(int(group.max()) + 1)
+    bounds = np.cumsum([round(share * len(order)) for share in SHARES])
+    parts = [np.flatnonzero(np.isin(group, part)) for part in np.split(order, bounds)]
+    for part, what in zip(parts, ("database", "reference", "training", "test"), strict=True):
+        if len(part) < 2 or (what != "test" and len(np.unique(labels[part])) < 2):
+            raise InvalidInput(
+                f"{len(labels)} faces are too few to be split in four: the {what} part has "
+                f"{len(part)}, with {len(np.unique(labels[part]))} of the values."
+            )
+    public = vectors[parts[0]]
+    points = [centre(vectors[p], public) if is_centred else unit(vectors[p]) for p in parts]
+    return Split(
+        (points[0], points[1], points[2], points[3]), tuple(labels[p] for p in parts), embedder
+    )
+
+
+def run_attributes(
+    split: Split,
+    attribute: str,
+    settings: Settings,
+    file: RecordFile,
+    *,
+    progress: Progress = silent,
+) -> None:
+    """Attack every way of sending that the file does not hold yet."""
+    attacker = Known(split.points[1], split.values[1])
+    truth = split.values[3]
+
+    def add(attack: str, answers: Any, **what: Any) -> None:
+        key = {"kind": "attribute", "attribute": attribute, "attack": attack, **what}
+        if not file.has(**key):
+            right, total = accuracy(answers, truth)
+            file.add({**key, "right": right, "total": total})
+
+    add("majority", np.full(len(truth), attacker.majority))
+    add("K-NN", infer_from_points(split.points[3], attacker), way="raw")
+    learned = LearnedAttack.train(split.points[2], split.values[2])
+    add("learned", learned.infer(split.points[3]), way="raw")
+    strategies = [*settings.strategies, *(["even"] if "hybrid+" in settings.strategies else [])]
+    work = [
+        (s, m, n)
+        for n in range(settings.num_seeds)
+        for s in strategies
+        for m in settings.dimensions
+    ]
+    for strategy, dimension, seed in tracked(work, f"attacking {attribute}", progress):
+        what = {"way": "lifted", "strategy": strategy, "dimension": dimension, "seed": seed}
+        if file.has(kind="attribute", attribute=attribute, attack=_last(strategy), **what):
+            continue
+        own, sent = (_lift(split, part, strategy, dimension, seed) for part in (2, 3))
+        add("K-NN", infer_from_subspaces(sent, attacker), **what)
+        learned = LearnedAttack.train(recover_points(own, attacker), split.values[2])
+        add("learned", learned.infer(recover_points(sent, attacker)), **what)
+        if strategy != "random":
+            balanced = strategy in ("hybrid+", "even")
+            known = (split.points[0], split.values[0].tolist())
+            add("words", infer_from_database(sent, *known, attacker, balanced=balanced), **what)
+    _attack_words(split, attacker, settings, add)
+
+
+def _last(strategy: str) -> str:
+    """The attack on a lift that is written last: where it is there, the others are."""
+    return "learned" if strategy == "random" else "words"
+
+
+def _lift(
+    split: Split, part: int, strategy: str, dimension: int, seed: int
+) -> tuple[Doubles, Doubles]:
+    source = seeded("attributes", part, strategy, dimension, seed)
+    database = Dictionary.from_words(
+        split.points[0].astype(np.float32), extractor=split.embedder, metric="l2"
+    )
+    if strategy in ("hybrid+", "even"):
+        balance = "different" if strategy == "hybrid+" else "even"
+        plus = BalancedLifting(dimension, database, split.values[0].tolist(), balance)
+        return plus.lift(split.points[part], split.values[part].tolist(), source)
+    return SubspaceLifting(strategy, dimension, database).lift(split.points[part], source)
+
+
+def _attack_words(split: Split, attacker: Known, settings: Settings, add: Any) -> None:
+    for num_words in settings.num_words:
+        dictionary = directions(num_words, split.points[0].shape[1], split.embedder)
+        words = unit(dictionary.words)
+        true = [dictionary.nearest(split.points[part].astype(np.float32)) for part in (2, 3)]
+        for epsilon in (*settings.epsilons, math.inf):
+            mechanism = SubsetMechanism(epsilon, 1, dictionary)
+            for seed in range(settings.num_seeds):
+                what = {"way": "words", "source": "directions", "num_words": num_words,
+                        "epsilon": told(epsilon), "seed": seed}  # fmt: skip
+                own, sent = (
+                    mechanism.draw(
+                        nearest, seeded("attribute words", part, num_words, epsilon, seed)
+                    )
+                    for part, nearest in zip((2, 3), true, strict=True)
+                )
+                add("K-NN", infer_from_words(sent, words, attacker), **what)
+                learned = LearnedAttack.train(recover_from_words(own, words), split.values[2])
+                add("learned", learned.infer(recover_from_words(sent, words)), **what)

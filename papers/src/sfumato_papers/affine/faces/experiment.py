@@ -1,0 +1,264 @@
+"""Affine embeddings, Fig. 4 and 5: `sfumato experiment faces`, from a folder to the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.progress import Progress, silent
+from sfumato.core.storage import file_checksum
+from sfumato.datasets.faces import FaceSet, open_faces
+from sfumato.faces.embeddings import FaceEmbedder, centre, unit
+from sfumato.faces.pairs import Pairs, draw_pairs, split_people
+from sfumato_papers.affine.faces.attributes import run_attributes, split_faces
+from sfumato_papers.affine.faces.embedding import Embedded, embed_faces, given_faces, problem_of
+from sfumato_papers.affine.faces.history import run_history
+from sfumato_papers.affine.faces.plots import draw_plots
+from sfumato_papers.affine.faces.tables import (
+    attribute_rows,
+    history_rows,
+    report_lines,
+    verification_rows,
+)
+from sfumato_papers.affine.faces.verification import Problem, Settings, run_verification
+from sfumato_papers.harness.command import Report, make_command
+from sfumato_papers.harness.options import needed
+from sfumato_papers.harness.outcomes import RecordFile, read_records
+
+_ARRAYS = (".npz", ".npy")
+_KEYS = ("kind", "way", "strategy", "dimension", "source", "num_words", "epsilon", "seed",
+         "attribute", "attack", "pictures", "releases")  # fmt: skip
+
+
+def parts_of(faces: FaceSet) -> tuple[str, ...]:
+    """What can be run on these faces."""
+    found = []
+    if faces.pairs is not None or faces.identities:
+        found.append("verification")
+    if faces.identities:
+        found.append("history")
+    if faces.attributes:
+        found.append("attributes")
+    return tuple(found)
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """Embedded faces; `problem` is None where nobody knows who is on them."""
+
+    embedded: Embedded
+    problem: Problem | None
+    identities: tuple[str, ...]
+
+
+def _run(settings: Settings, path: Path, progress: Progress) -> None:
+    faces = open_faces(needed(settings.data), settings.layout)
+    allowed = parts_of(faces)
+    for part in settings.parts:
+        if part not in allowed:
+            raise InvalidInput(
+                f"{settings.data} has no {'attributes' if part == 'attributes' else 'identities'}: "
+                f"--parts can be {', '.join(allowed)} here."
+            )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    opened = open_setup(settings, faces, path.parent, progress=progress)
+    parts, problem = settings.parts or allowed, opened.problem
+    head = {
+        **problem_of(opened.embedded, len(problem.public) if problem else 0, settings.is_centred),
+        "folds": settings.num_folds,
+        "pairs": len(problem.pairs) if problem else 0,
+        "attribute": settings.attribute,
+    }
+    file = RecordFile(path, head, "results of other faces or embeddings", _KEYS)
+    if "verification" in parts and problem is not None:
+        run_verification(problem, settings, file, progress=progress)
+    if "history" in parts and problem is not None:
+        run_history(problem, opened.identities, settings, file, progress=progress)
+    if "attributes" in parts:
+        _run_attributes(settings, opened.embedded, file, progress)
+
+
+def _run_attributes(
+    settings: Settings, embedded: Embedded, file: RecordFile, progress: Progress
+) -> None:
+    faces, found = embedded.faces, np.flatnonzero(embedded.is_found)
+    for name in [settings.attribute] if settings.attribute else list(faces.attributes):
+        split = split_faces(
+            embedded.vectors[found],
+            _taken(_attribute(embedded, name), found),
+            embedded.embedder,
+            identities=_taken(faces.identities, found) if faces.identities else (),
+            is_centred=settings.is_centred,
+        )
+        run_attributes(split, name, settings, file, progress=progress)
+
+
+def open_setup(
+    settings: Settings, faces: FaceSet, output: Path, *, progress: Progress = silent
+) -> Opened:
+    """Split the people, embed the faces or read them from an earlier run.
+
+    What cannot be split is refused before anything is embedded.
+    """
+    plan = _plan(settings, faces)
+    kept = (output / "embeddings.jsonl", output / "embeddings-database.jsonl")
+    embedded = _embed(settings, faces, kept[0], progress)
+    if plan is None:
+        return Opened(embedded, None, ())
+    others, public = embedded, plan.public
+    if settings.database is not None:
+        others = _embed(settings, open_faces(settings.database), kept[1], progress)
+        public = np.arange(len(others))
+        if others.vectors.shape[1] != embedded.vectors.shape[1]:
+            raise Mismatch("the faces of --data and --database must have embeddings of one length.")
+    return _split(settings, embedded, others, public, plan)
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Rows of public people, rows of tested ones, and pairs among these."""
+
+    public: NDArray[np.int64]
+    tested: NDArray[np.int64]
+    pairs: Pairs
+
+
+def _plan(settings: Settings, faces: FaceSet) -> Plan | None:
+    nobody = np.zeros(0, dtype=np.int64)
+    if faces.pairs is not None:
+        if settings.database is None:
+            raise InvalidInput(
+                f"{faces.name} has its own pairs, so nobody in it can be the public faces; give "
+                "--database with a folder of other people."
+            )
+        return Plan(nobody, np.arange(len(faces)), faces.pairs)
+    if not faces.identities:
+        return None
+    public, tested = nobody, np.arange(len(faces))
+    if settings.database is None:
+        public, tested = split_people(faces.identities, settings.public_people)
+        if not len(public):
+            raise InvalidInput("lifting needs public faces; give --public-people or --database.")
+    who = _taken(faces.identities, tested)
+    return Plan(
+        public, tested, draw_pairs(who, num_folds=settings.num_folds, num_each=settings.num_pairs)
+    )
+
+
+def _split(
+    settings: Settings, embedded: Embedded, others: Embedded, public: NDArray[np.int64], plan: Plan
+) -> Opened:
+    public = public[others.is_found[public]]
+    if len(public) < 2:
+        raise InvalidInput(f"at least two public faces must be found, got {len(public)}.")
+    open_faces_of = others.vectors[public]
+    tested = plan.tested
+    filled = embedded.filled()[tested]
+    identities = _taken(embedded.faces.identities, tested) if embedded.faces.identities else ()
+    values, public_values = _values(settings, embedded, others, tested, public)
+
+    def form(vectors: NDArray[Any]) -> NDArray[np.float64]:
+        return centre(vectors, open_faces_of) if settings.is_centred else unit(vectors)
+
+    problem = Problem(
+        raw=filled,
+        vectors=form(filled),
+        is_found=embedded.is_found[tested],
+        pairs=plan.pairs,
+        public=form(open_faces_of),
+        embedder=embedded.embedder,
+        values=values,
+        public_values=public_values,
+    )
+    return Opened(embedded, problem, identities)
+
+
+def _values(
+    settings: Settings,
+    embedded: Embedded,
+    others: Embedded,
+    tested: NDArray[np.int64],
+    public: NDArray[np.int64],
+) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
+    """The attribute that hybrid+ balances, where both sides have it."""
+    name = settings.attribute or next(iter(embedded.faces.attributes), None)
+    if name is None or name not in embedded.faces.attributes or name not in others.faces.attributes:
+        return None, None
+    return (
+        _taken(embedded.faces.attributes[name], tested),
+        _taken(others.faces.attributes[name], public),
+    )
+
+
+def _embed(settings: Settings, faces: FaceSet, kept: Path, progress: Progress) -> Embedded:
+    if Path(settings.embedder).suffix in _ARRAYS:
+        return given_faces(faces, settings.embedder)
+    how: dict[str, Any] = {
+        "cropped": settings.cropped,
+        "several": settings.several,
+        "jitters": settings.jitters,
+    }
+    if settings.embedder != "dlib" and Path(settings.embedder).is_file():
+        how["network"] = file_checksum(Path(settings.embedder))
+    return embed_faces(faces, make_embedder(settings), how, kept, progress=progress)
+
+
+def make_embedder(settings: Settings) -> FaceEmbedder:
+    """dlib's network, or an ONNX file behind dlib's finder unless faces are cropped already."""
+    from sfumato.faces.dlib_network import DlibFaces, DlibFinder
+    from sfumato.faces.onnx_network import OnnxFaces
+
+    if settings.embedder == "dlib":
+        return DlibFaces(
+            cropped=settings.cropped, several=settings.several, jitters=settings.jitters
+        )
+    if Path(settings.embedder).suffix != ".onnx":
+        raise InvalidInput(
+            f"--embedder must be dlib or a file .onnx, .npz or .npy, got {settings.embedder!r}."
+        )
+    finder = None if settings.cropped else DlibFinder(several=settings.several)
+    return OnnxFaces(settings.embedder, finder=finder)
+
+
+def _attribute(embedded: Embedded, name: str) -> tuple[str, ...]:
+    known = embedded.faces.attributes
+    if name not in known:
+        raise InvalidInput(f"attribute must be one of {', '.join(known)}, got {name!r}.")
+    return known[name]
+
+
+def _taken(values: Sequence[str], rows: NDArray[np.int64]) -> tuple[str, ...]:
+    return tuple(values[int(row)] for row in rows)
+
+
+def _report(path: Path, settings: Settings, ran: Any) -> Report:
+    head, *records = [*read_records(path)] or [{}]
+    if head.get("kind") != "faces" or head.get("format") != 1:
+        raise InvalidInput(f"{path} is not a file of the faces experiment.")
+    plots = [] if ran is None else draw_plots(records, path.parent)
+    facts = {
+        "problem": head,
+        "verification": [row.as_dict() for row in verification_rows(records)],
+        "history": list(history_rows(records)),
+        "attributes": list(attribute_rows(records)),
+        "results": str(path),
+        "plots": [str(plot) for plot in plots],
+    }
+    where = [*(f"plot: {plot}" for plot in plots), f"results: {path}"]
+    return Report([*report_lines(head, records), *where], facts)
+
+
+command = make_command(
+    Settings,
+    _run,
+    _report,
+    "experiment-faces",
+    file="faces.jsonl",
+    writes="Folder for embeddings, results and plots.",
+)

@@ -1,0 +1,130 @@
+"""Affine embeddings, §5: how much k authentications of one person tell, afresh or memoised."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.adversary.recover.history import history_attack
+from sfumato.core.errors import InvalidInput
+from sfumato.core.progress import Progress, silent
+from sfumato.core.randomness import SeededRandom
+from sfumato.core.releases import Release
+from sfumato.device.mechanisms import MemoisedSubset, SubsetMechanism
+from sfumato.device.mechanisms.memoised_lifting import MemoisedLifting
+from sfumato.faces.embeddings import as_features, unit
+from sfumato_papers.affine.faces.verification import Problem, Settings, lifting_of, words_of
+from sfumato_papers.harness.outcomes import RecordFile
+from sfumato_papers.harness.work import seed_of, tracked
+
+Doubles = NDArray[np.float64]
+
+EXACT = 1e-3
+_SECRET = b"known, and for experiments only!"
+
+
+def run_history(
+    problem: Problem,
+    identities: tuple[str, ...],
+    settings: Settings,
+    file: RecordFile,
+    *,
+    progress: Progress = silent,
+) -> None:
+    """Attack k releases of one picture, and of k pictures of one person."""
+    people = _people(problem, identities, settings)
+    work = [
+        (pictures, way, strategy, dimension)
+        for pictures in ("one", "several")
+        for way in ("fresh", "memoised")
+        for strategy in settings.strategies
+        if strategy != "hybrid+"
+        for dimension in settings.dimensions
+    ]
+    for pictures, way, strategy, dimension in tracked(work, "history", progress):
+        what = {"kind": "history", "pictures": pictures, "way": way, "strategy": strategy,
+                "dimension": dimension}  # fmt: skip
+        for count in settings.releases:
+            if not file.has(**what, releases=count):
+                errors = [
+                    _attacked_lift(problem, rows, count, pictures, way, strategy, dimension)
+                    for rows in people
+                ]
+                file.add({**what, "releases": count, "errors": _short(errors)})
+    _run_words(problem, people, settings, file)
+
+
+def _people(
+    problem: Problem, identities: tuple[str, ...], settings: Settings
+) -> list[NDArray[np.int64]]:
+    """For each person as many pictures as the longest history needs."""
+    names = np.array(identities)
+    most = max(settings.releases)
+    found = []
+    for name in dict.fromkeys(identities):
+        rows = np.flatnonzero((names == name) & problem.is_found)
+        if len(rows) >= most:
+            found.append(rows[:most])
+    if not found:
+        raise InvalidInput(f"a history needs {most} pictures of one person, nobody has as many.")
+    return found[: settings.num_people]
+
+
+def _attacked_lift(
+    problem: Problem,
+    rows: NDArray[np.int64],
+    count: int,
+    pictures: str,
+    way: str,
+    strategy: str,
+    dimension: int,
+) -> float:
+    """Distance of what is recovered to the embedding, or to the mean of the embeddings."""
+    lifting = lifting_of(problem, strategy, dimension)
+    shown = rows[np.zeros(count, dtype=np.int64)] if pictures == "one" else rows[:count]
+    rng = SeededRandom(seed_of("history", pictures, strategy, dimension, int(rows[0])))
+    release: Callable[[Any], Release]
+    if way == "memoised":
+        memoised = MemoisedLifting(lifting, problem.vectors[rows[0]], _SECRET)
+        release = lambda features: memoised.release(features, rng=rng)  # noqa: E731
+    else:
+        release = lambda features: lifting.release(features, rng=rng)  # noqa: E731
+    sent = [release(as_features(problem.vectors[row][None], problem.embedder)) for row in shown]
+    answer = history_attack(sent, public=problem.public)
+    truth = unit(problem.vectors[shown].mean(axis=0)[None])[0]
+    return float(np.linalg.norm(answer.descriptors[0] - truth))
+
+
+def _run_words(
+    problem: Problem, people: list[NDArray[np.int64]], settings: Settings, file: RecordFile
+) -> None:
+    """Votes on the word of one picture, over all pictures of the people attacked."""
+    num_words = max(settings.num_words)
+    dictionary = words_of(problem, "directions", num_words)
+    for epsilon in settings.epsilons:
+        mechanism = SubsetMechanism(epsilon, 1, dictionary)
+        for way in ("fresh", "memoised"):
+            what = {"kind": "history", "pictures": "one", "way": way, "source": "directions",
+                    "num_words": num_words, "epsilon": epsilon}  # fmt: skip
+            for count in settings.releases:
+                if file.has(**what, releases=count):
+                    continue
+                rng = SeededRandom(seed_of("votes", num_words, epsilon, count))
+                right = total = 0
+                for row in np.concatenate(people):
+                    features = as_features(problem.vectors[row][None], problem.embedder)
+                    secret = f"word {row}".encode().ljust(32)
+                    use = mechanism if way == "fresh" else MemoisedSubset(mechanism, secret)
+                    sent = [use.release(features, rng=rng) for _ in range(count)]
+                    answer = history_attack(sent, dictionary=dictionary, seed=int(row))
+                    true = unit(dictionary.words[mechanism.nearest_words(features)])[0]
+                    right += bool(np.linalg.norm(answer.descriptors[0] - true) < EXACT)
+                    total += 1
+                file.add({**what, "releases": count, "right": right, "total": total})
+
+
+def _short(values: list[float]) -> list[float]:
+    return [float(f"{value:.4g}") for value in values]

@@ -1,0 +1,1 @@
+"""Image classification in the local setting (Wang and Chang)."""

@@ -1,0 +1,1 @@
+"""What all experiments share: options, outcomes on disk, tables, plots, and the command."""

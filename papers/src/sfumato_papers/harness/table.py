@@ -1,0 +1,101 @@
+"""Tables as text with aligned columns, or as Markdown; groups, and intervals of shares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+Item = TypeVar("Item")
+Key = TypeVar("Key", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A line of headings, then rows of text.
+
+    left   columns that are not numbers
+    alike  rows of other tables that shall have columns of the same width
+    """
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    left: Sequence[int] = (0,)
+    alike: Sequence[Sequence[str]] = ()
+
+    def text(self) -> list[str]:
+        """Columns two spaces apart, numbers to the right."""
+        lines = [self.heads, *self.rows]
+        wide = [*lines, *self.alike]
+        widths = [max(len(line[i]) for line in wide) for i in range(len(self.heads))]
+        return [
+            "  ".join(
+                cell.ljust(width) if i in self.left else cell.rjust(width)
+                for i, (cell, width) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in lines
+        ]
+
+    def markdown(self) -> list[str]:
+        """The same with bars between the columns, and an empty line on both sides."""
+        rule = [":--" if i in self.left else "--:" for i in range(len(self.heads))]
+        lines = [[cell.replace("|", "\\|") for cell in line] for line in [self.heads, *self.rows]]
+        return ["", *(f"| {' | '.join(line)} |" for line in [lines[0], rule, *lines[1:]]), ""]
+
+
+def table_of(
+    rows: Iterable[Any], *columns: tuple[Any, ...], left: Sequence[int] = (0,), **more: Any
+) -> Table:
+    """A table of rows by its columns: (heading, what it shows, format).
+
+    What it shows is a function of the row, or a name in it: "setting.epsilon".
+    """
+    body = [[show(_value(row, *column[1:2]), *column[2:]) for column in columns] for row in rows]
+    return Table([column[0] for column in columns], body, left, **more)
+
+
+def _value(row: Any, what: Any) -> Any:
+    if callable(what):
+        return what(row)
+    for name in what.split("."):
+        row = row.get(name) if isinstance(row, Mapping) else getattr(row, name, None)
+    return row
+
+
+def show(value: Any, form: str = "", scale: float = 1) -> str:
+    """A value in this format, times the scale; – where there is none, ∞ for infinity.
+
+    Formats besides Python's: ".1%" is a share in percent, ".1p" the same without the sign.
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float) and math.isinf(value):
+        return "∞"
+    if form.endswith(("%", "p")):
+        return f"{100 * value:{form[:-1]}f}" + (" %" if form.endswith("%") else "")
+    return format(value * scale if scale != 1 else value, form)
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """A share in percent, without the sign."""
+    return "–" if share is None else f"{100 * share:.{digits}f}"
+
+
+def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    """Items by what they have in common, in the order of their first."""
+    groups: dict[Key, list[Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
+
+
+def wilson(count: int, total: int, z: float = 1.96) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share, as if all answers were independent."""
+    share = count / total
+    middle = (share + z * z / (2 * total)) / (1 + z * z / total)
+    half = z * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
+    half /= 1 + z * z / total
+    return max(middle - half, 0.0), min(middle + half, 1.0)

@@ -1,0 +1,1 @@
+"""LDP-FEAT: image features with local differential privacy (ICCV 2023)."""

@@ -1,0 +1,117 @@
+"""LDP-FEAT, Tables 1 and 4; affine, Fig. 3; reverse, Table 1: `sfumato experiment inversion`."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from sfumato.core.progress import Progress
+from sfumato.detectors import DETECTORS, Detector, YoloFile, find_detectors
+from sfumato.dictionary import Dictionary
+from sfumato_papers.attacker_knowledge import load_words
+from sfumato_papers.harness.command import Report, make_command
+from sfumato_papers.harness.options import needed
+from sfumato_papers.ldp_feat.inversion.networks import Budget, Networks
+from sfumato_papers.ldp_feat.inversion.outcomes import (
+    OutcomeFile,
+    read_outcomes,
+    steps_down,
+    summarise,
+)
+from sfumato_papers.ldp_feat.inversion.painting import PICTURES, Settings, run_inversion
+from sfumato_papers.ldp_feat.inversion.pictures import MAX_KEYPOINTS, SIDE, load_squares, make_judge
+from sfumato_papers.ldp_feat.inversion.releases import Knowledge, Releases
+from sfumato_papers.ldp_feat.inversion.sheets import draw_plot, draw_sheet, sheets_of
+from sfumato_papers.ldp_feat.inversion.tables import report_lines
+
+
+def _run(settings: Settings, path: Path, progress: Progress) -> None:
+    settings.check_database()
+    spend = _budget(settings)
+    folder = needed(settings.pictures)
+    squares, unreadable = load_squares(folder, settings.num_pictures, progress=progress)
+    listed = "\n".join(f"{one.name} {one.fingerprint}" for one in squares)
+    problem: dict[str, Any] = {
+        "data": folder.resolve().name,
+        "pictures": len(squares),
+        "fingerprint": hashlib.sha256(listed.encode("utf-8", "surrogateescape")).hexdigest()[:16],
+        "unreadable": unreadable,
+        "side": SIDE,
+        "max_keypoints": MAX_KEYPOINTS,
+        "detector": settings.detector or "",
+    }
+    judge = make_judge(_detector(settings.detector))
+    file = OutcomeFile(path, problem)
+    knowledge = ldp = None
+    if settings.has_lifts:
+        known = load_words(settings.database, settings.public, settings.words, progress=progress)
+        knowledge = Knowledge(*known)
+        file.tell("database", knowledge.facts())
+    if "words" in settings.parts:
+        ldp = Dictionary.load(settings.dictionary)
+        facts = {"fingerprint": ldp.fingerprint, "provenance": ldp.manifest["provenance"]}
+        file.tell("dictionary", facts)
+    releases = Releases(knowledge, ldp, path.parent / "recovered")
+    networks = Networks(
+        settings.networks or path.parent / "networks",
+        spend,
+        dictionary=ldp,
+        database=None if knowledge is None else knowledge.words,
+        threads=settings.threads,
+        one_look=settings.one_look,
+        progress=progress,
+    )
+    run_inversion(squares, releases, networks, settings, judge, file, progress=progress)
+
+
+def _budget(settings: Settings) -> Budget | None:
+    if not settings.train:
+        return None
+    return Budget(
+        settings.train,
+        settings.budget,
+        settings.width,
+        settings.minutes,
+        0.03 if settings.perceptual else 0.0,
+        settings.threads,
+        settings.start_from,
+    )
+
+
+def _detector(name: str | None) -> Detector | None:
+    if name is None:
+        return None
+    if name in DETECTORS or not Path(name).is_file():
+        return find_detectors([name])[0]
+    return YoloFile(name)
+
+
+def _report(path: Path, settings: Settings, ran: Any) -> Report:
+    results = read_outcomes(path)
+    rows = summarise(results)
+    plot = draw_plot(rows, path.parent / "inversion.png")
+    sheets = []
+    for name, columns in sheets_of(rows).items():
+        sheet = path.parent / f"sheet-{name}.png"
+        if draw_sheet(path.parent / PICTURES, columns, sheet):
+            sheets.append(str(sheet))
+    facts = {
+        **results.facts,
+        "rows": [row.as_dict() for row in rows],
+        "steps": {name: gap.__dict__ for name, gap in steps_down(results)},
+        "absent": {row.name: reason for row, reason in results.absent.items()},
+        "plot": str(plot),
+        "sheets": sheets,
+    }
+    where = ["", f"outcomes: {path}   plot: {plot}", *sheets]
+    return Report([*report_lines(results), *where], facts)
+
+
+command = make_command(
+    Settings,
+    _run,
+    _report,
+    "experiment-inversion",
+    writes="Folder for outcomes, pictures and the plot.",
+)

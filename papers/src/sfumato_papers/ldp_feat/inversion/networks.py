@@ -1,0 +1,226 @@
+"""LDP-FEAT, Tables 1 and 4; affine, Fig. 3; reverse, Table 1: which network paints which row.
+
+A defence is measured by the attacker who was trained against it. Such networks are small or
+briefly trained on small machines: steps, width and seconds stand beside every row they paint.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from sfumato.adversary.invert.architecture import Architecture, check_torch
+from sfumato.adversary.invert.data import DataOptions, View
+from sfumato.adversary.invert.networks import SHIPPED
+from sfumato.adversary.invert.reconstruct import Inverter
+from sfumato.adversary.invert.train import TrainOptions, train_inversion
+from sfumato.core.checks import check_count
+from sfumato.core.errors import InvalidInput, Missing
+from sfumato.core.progress import Progress, silent
+from sfumato.core.releases import KeypointRelease
+from sfumato.core.storage import write_file
+from sfumato.core.types import Features
+from sfumato.dictionary import Dictionary
+from sfumato.features.extractors import find_extractor
+from sfumato.privacy.defence import PLAIN, Defence
+from sfumato_papers.ldp_feat.inversion.pictures import SIDE
+
+#: Extractors whose keypoints turn: their frames can be inferred from the descriptors.
+FRAMED = ("sift",)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A network by what it reads: raw, positions, words or subspace, of this defence."""
+
+    kind: str = "raw"
+    defence: Defence = PLAIN
+
+    @property
+    def name(self) -> str:
+        last = self.defence.name if self.kind != "positions" else "positions"
+        return f"{self.defence.extractor}-{last}"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What training an attacker may cost.
+
+    folders         pictures to train on; never those that are attacked
+    steps           of 2 crops each; the learning rate falls over them
+    width           of the network; the shipped one has 48
+    minutes         stop after this long, finished or not; the row tells the steps done
+    perceptual      weight of the loss that needs VGG16's weights; 0 does without
+    start_from      a run whose painter is taken over; its steps are counted in the row too
+    """
+
+    folders: tuple[Path, ...]
+    steps: int = 800
+    width: int = 48
+    minutes: float | None = None
+    perceptual: float = 0.03
+    threads: int | None = None
+    start_from: Path | None = None
+
+    def __post_init__(self) -> None:
+        check_count("budget", self.steps, low=1)
+        check_count("width", self.width, low=2, high=256)
+        if self.minutes is not None and not self.minutes > 0:
+            raise InvalidInput(f"minutes must be above 0, got {self.minutes!r}.")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What must be known of a network to judge its pictures; None where nobody wrote it down."""
+
+    name: str
+    fingerprint: str
+    steps: int | None
+    width: int
+    frames: str
+    one_look: bool
+    seconds: float | None = None
+    shipped: bool = False
+
+
+class Networks:
+    """Networks of one experiment: from a folder, from the package, or trained now.
+
+    folder      where `<name>.onnx` are found and put
+    dictionary  levels of the LDP dictionary, database the words of lifts, for training
+    one_look    paint in a quarter of the time and a little worse, see `looks.py`
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        budget: Budget | None = None,
+        *,
+        dictionary: Dictionary | None = None,
+        database: Dictionary | None = None,
+        threads: int | None = None,
+        one_look: bool = False,
+        progress: Progress = silent,
+    ) -> None:
+        self.one_look = one_look
+        self.folder, self.budget, self.progress = folder, budget, progress
+        self._dictionary, self._database, self._threads = dictionary, database, threads
+        self._open: dict[str, Inverter] = {}
+
+    def has(self, wanted: Wanted) -> bool:
+        """Whether it is there without training."""
+        return self._file(wanted) is not None
+
+    def find(self, wanted: Wanted) -> Inverter:
+        """The network, trained if need be; Missing with what to do where there is none."""
+        if wanted.name not in self._open:
+            path = self._file(wanted)
+            if path is None:
+                path = self._train(wanted)
+            self._open[wanted.name] = Inverter(path, threads=self._threads)
+        return self._open[wanted.name]
+
+    def facts(self, wanted: Wanted) -> Facts:
+        found = self.find(wanted)
+        told: dict[str, Any] = {}
+        beside = found.path.with_suffix(".json")
+        if beside.is_file():
+            told = json.loads(beside.read_text(encoding="utf-8"))
+        return Facts(
+            name=wanted.name,
+            fingerprint=hashlib.sha256(found.path.read_bytes()).hexdigest()[:16],
+            steps=found.step,
+            width=found.architecture.width,
+            frames=found.architecture.frames,
+            one_look=self.one_look,
+            seconds=told.get("seconds"),
+            shipped=found.path.parent == SHIPPED,
+        )
+
+    def _file(self, wanted: Wanted) -> Path | None:
+        places = (self.folder / f"{wanted.name}.onnx", SHIPPED / f"{wanted.name}.onnx")
+        return next((path for path in places if path.is_file()), None)
+
+    def _train(self, wanted: Wanted) -> Path:
+        if self.budget is None:
+            raise Missing(
+                f"no network {wanted.name}; give --train PICTURES to train one here, or "
+                "--networks with a folder that has it"
+            )
+        check_torch(f"training {wanted.name}")
+        from sfumato.adversary.invert.export import export_onnx
+
+        budget, defence = self.budget, wanted.defence
+        run = self.folder / "runs" / wanted.name
+        spent = _Clock(run / "seconds.json")
+        train_inversion(
+            budget.folders,
+            run,
+            architecture=Architecture(width=budget.width),
+            view=self._view(wanted),
+            data=DataOptions(crop=SIDE),
+            options=TrainOptions(
+                steps=budget.steps,
+                perceptual=budget.perceptual,
+                perceptual_crop=64,
+                batch=2,
+                structure=0.8,
+                average=0.998 if budget.steps >= 1000 else 0.98,
+                checkpoint_every=min(200, budget.steps),
+                validation_pictures=0,
+                max_minutes=budget.minutes,
+                threads=budget.threads,
+            ),
+            start_from=budget.start_from,
+            cache=self.folder / "runs" / f"cache-{defence.extractor}",
+            progress=spent.watch(self.progress),
+        )
+        path = self.folder / f"{wanted.name}.onnx"
+        export_onnx(run, path)
+        told = {"seconds": spent.seconds, "pictures": [folder.name for folder in budget.folders]}
+        write_file(path.with_suffix(".json"), json.dumps(told).encode())
+        return path
+
+    def _view(self, wanted: Wanted) -> View:
+        defence = wanted.defence
+        frames = "inferred" if wanted.kind == "raw" and defence.extractor in FRAMED else "none"
+        find_extractor(defence.extractor)
+        plain = View(kind=wanted.kind, extractor=defence.extractor, frames=frames)
+        if wanted.kind in ("raw", "positions"):
+            return plain
+        level = None
+        if defence.num_words:
+            if self._dictionary is None:
+                raise InvalidInput("training on words needs their dictionary; give one.")
+            level = self._dictionary.at(defence.num_words)
+
+        def send(features: Features, seed: int) -> KeypointRelease:
+            return defence.send(features, seed, self._database, level)
+
+        return replace(plain, dictionary=level, release=send, label=str(asdict(defence)))
+
+
+class _Clock:
+    """Seconds a run has taken over all its continuations, kept beside it."""
+
+    def __init__(self, file: Path) -> None:
+        self._file, self._start = file, time.monotonic()
+        self._before = 0.0
+        if file.is_file():
+            self._before = float(json.loads(file.read_text(encoding="utf-8")))
+
+    @property
+    def seconds(self) -> float:
+        return round(self._before + time.monotonic() - self._start, 1)
+
+    def watch(self, progress: Progress) -> Progress:
+        def report(stage: str, done: int, total: int) -> None:
+            if done % 20 == 0 and self._file.parent.is_dir():
+                write_file(self._file, json.dumps(self.seconds).encode())
+            progress(stage, done, total)
+
+        return report

@@ -1,0 +1,279 @@
+"""LDP-FEAT, Tables 2, 3 and S1; affine embeddings, Table 3: localization by words and by lifts.
+
+Device and server meet here. Releases are drawn with known seeds so that every figure can be made
+again: reproducible releases, not for sending. Both recipes get the same releases, so that servers
+are compared, not draws.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.cli.values import names, whole_number
+from sfumato.core.errors import InvalidInput
+from sfumato.core.progress import Progress, silent
+from sfumato.core.releases import KeypointRelease, WordRelease
+from sfumato.core.types import Localization
+from sfumato.datasets.scenes import Problem, Query
+from sfumato.device.filters import KeepStrongest
+from sfumato.device.mechanisms import Plain, SubsetMechanism, SubspaceLifting
+from sfumato.dictionary import Dictionary
+from sfumato.server.ldp_feat_recipe import MATCHING, MAX_ITERATIONS, paper_localize
+from sfumato.server.localize import localize
+from sfumato.server.mapping.map import Map
+from sfumato_papers.harness.options import Checked, folders, option
+from sfumato_papers.harness.work import seeded, tracked
+from sfumato_papers.ldp_feat.localization_predictions import Prediction, Setting, open_predictions
+
+RECIPES = ("paper", "sfumato")
+#: The rule for |K|: the largest level at which the true word is sent at least this often.
+MIN_KEEP = 0.08
+
+
+def _words(text: str) -> tuple[int | str, ...]:
+    return tuple(one if one == "auto" else whole_number("words", one) for one in names(text))
+
+
+@dataclass(frozen=True)
+class Settings(Checked):
+    """Localize held-out photographs by words alone: our recipe beside the paper's.
+
+    Predictions are written to OUTPUT as they are made; the same command goes on where it was
+    stopped. For Aachen the benchmark's submission files are written too. Releases are
+    reproducible, not for sending.
+
+    Example: sfumato experiment localization --data strecha/Herz-Jesus-P25 strecha/fountain-P11
+    """
+
+    data: tuple[Path, ...] = folders(
+        "A scene with cameras.json, or Aachen's folder; repeat for more scenes.",
+        "a predictions file",
+        further="Further scenes.",
+    )
+    recipes: tuple[str, ...] = option(
+        RECIPES, "paper, sfumato, or both.", "--recipe", choices=RECIPES
+    )
+    dictionaries: tuple[str, ...] = option(
+        ("bsds-16k",),
+        "Names or folders of dictionaries; map: of the map's own images.",
+        "--dictionary",
+    )
+    epsilons: tuple[float, ...] = option(
+        (12.0, 10.0, 8.0, 7.0, 6.0), "ε per descriptor, several.", "--epsilon", epsilon=True
+    )
+    words: tuple[int | str, ...] = option(
+        ("auto",),
+        "|K|: levels of the dictionary; auto: by a rule that knows ε.",
+        low=2,
+        parse=_words,
+    )
+    subset_sizes: tuple[int, ...] = option((1,), "ω, words per descriptor.", "--subset-size", low=1)
+    dimensions: tuple[int, ...] = option(
+        (), "Also lifted queries, of these dimensions; no ε belongs to them.", "--lift"
+    )
+    strategy: str = option("sub-hybrid", "How queries are lifted.")
+    num_seeds: int = option(3, "Releases drawn of each query.", "--seeds", low=1)
+    max_keypoints: int | None = option(None, "Send only the N strongest of each query.", low=4)
+    pairs: Path | None = option(None, "hloc's pairs.txt: query, image of the map.")
+    top: int | None = option(
+        None, "Match only the N most voted images in the paper's recipe.", low=1
+    )
+    matching: tuple[str, ...] = option(
+        ("vocabulary",), "vocabulary, nearest or both, in the paper's recipe.", choices=MATCHING
+    )
+    iterations: int = option(
+        MAX_ITERATIONS, "RANSAC's limit in the paper's recipe (the paper: 10,000,000).", low=1
+    )
+    has_gravity: bool = option(False, "Give our recipe the direction an IMU would.", "--gravity")
+    has_control: bool = option(
+        True, "Also ask for places that are not in the map.", "--control/--no-control"
+    )
+    every: bool = option(False, "Print every setting tried.", "--all")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.pairs is not None and self.top is not None:
+            raise InvalidInput("--pairs and --top both choose the images to match; give one.")
+
+    @property
+    def shortlist(self) -> str:
+        """Which images are matched: "all", "top N" (the paper's recipe only) or "pairs"."""
+        if self.pairs is not None:
+            return "pairs"
+        return "all" if self.top is None else f"top {self.top}"
+
+
+def rule_words(levels: tuple[int, ...], epsilon: float, subset_size: int) -> int:
+    """|K| by rule: the largest level whose keep probability is at least MIN_KEEP.
+
+    Larger dictionaries tell points apart better as long as the true word is sent often enough.
+    Tuned on images of the Strecha maps, not on the queries; `sfumato plan` measures instead.
+    """
+    size = np.array(sorted(levels), dtype=np.float64)
+    odds = subset_size * np.exp(min(epsilon, 50.0))
+    often = size[odds / (odds + size - subset_size) >= MIN_KEEP]
+    return int(often[-1] if len(often) else size[0])
+
+
+def settings_of(
+    settings: Settings, dictionaries: Mapping[str, Dictionary], *, num_scenes: int
+) -> list[Setting]:
+    """Every setting once: raw, then by dictionary, ε, |K| and ω, the quickest recipe first."""
+    base = Setting("raw", max_keypoints=settings.max_keypoints, has_gravity=settings.has_gravity)
+    base = replace(
+        base, shortlist="all" if settings.shortlist.startswith("top") else settings.shortlist
+    )
+    found = [base]
+    for name, dictionary in dictionaries.items():
+        found += [
+            replace(
+                base,
+                recipe="lifted",
+                dictionary=name,
+                num_words=dictionary.num_words,
+                strategy=settings.strategy,
+                dimension=dimension,
+            )
+            for dimension in settings.dimensions
+        ]
+        for epsilon in (np.inf, *settings.epsilons):
+            for size in settings.subset_sizes if np.isfinite(epsilon) else (1,):
+                found += _with_words(
+                    settings, replace(base, dictionary=name), dictionary, epsilon, size
+                )
+    if settings.has_control and num_scenes > 1:
+        ours = [setting for setting in found if setting.recipe != "paper"]  # it makes no claim
+        found += [replace(setting, is_control=True) for setting in ours]
+    return list(dict.fromkeys(found))
+
+
+def _with_words(
+    settings: Settings, base: Setting, dictionary: Dictionary, epsilon: float, size: int
+) -> Iterator[Setting]:
+    levels = (*dictionary.levels, dictionary.num_words)
+    for words in settings.words:
+        count = rule_words(levels, epsilon, size) if words == "auto" else int(words)
+        given = replace(base, num_words=count, subset_size=size, epsilon=epsilon)
+        if "sfumato" in settings.recipes:
+            yield replace(given, recipe="sfumato")
+        if "paper" in settings.recipes:
+            for matching in settings.matching:
+                yield replace(
+                    given,
+                    recipe="paper",
+                    matching=matching,
+                    shortlist=settings.shortlist,
+                    iterations=settings.iterations,
+                    has_gravity=False,
+                )
+
+
+def run_localization(
+    problem: Problem,
+    dictionaries: Mapping[str, Dictionary],
+    settings: Settings,
+    path: Path,
+    *,
+    progress: Progress = silent,
+) -> None:
+    """Predict everything the settings ask for that the file does not hold yet."""
+    shortlists = None if settings.pairs is None else problem.shortlists(settings.pairs)
+    if settings.has_gravity and any(query.truth is None for query in problem.queries):
+        raise InvalidInput("gravity is made from true poses, and these queries have none.")
+    kept = open_predictions(path, problem, dictionaries)
+    work = [
+        (setting, seed, query)
+        for setting in settings_of(settings, dictionaries, num_scenes=len(problem.scenes))
+        for seed in range(settings.num_seeds if setting.is_random and not setting.is_control else 1)
+        for query in problem.queries
+        if (setting, seed, query.name) not in kept
+    ]
+    cache = _Cache(problem, dictionaries)
+    for setting, seed, query in tracked(work, "localizing", progress):
+        words, world = cache.words(setting), cache.world(setting, query)
+        release = make_release(query, setting, words, seed)
+        listed = None if shortlists is None else shortlists[query.name]
+        if isinstance(release, WordRelease) and words is not None:
+            world.word_index(words)  # once per map, not part of a query's time
+        start = time.perf_counter()
+        found = answer(release, world, setting, words, problem, query, listed)
+        seconds = time.perf_counter() - start
+        kept.add(Prediction.of(setting, seed, query.name, len(release), found, seconds))
+
+
+def make_release(
+    query: Query, setting: Setting, dictionary: Dictionary | None, seed: int
+) -> KeypointRelease:
+    """What the device would send; the same for every recipe, and for the control."""
+    lift = () if setting.strategy is None else (setting.strategy, setting.dimension)
+    rng = seeded(seed, query.name, setting.num_words, setting.subset_size, setting.epsilon, *lift)
+    features = query.features
+    if setting.max_keypoints is not None:
+        features = KeepStrongest(setting.max_keypoints)(features, rng=rng)
+    if dictionary is None:
+        return Plain().release(features, rng=rng, camera=query.camera)
+    if setting.strategy is not None and setting.dimension is not None:
+        lifting = SubspaceLifting(setting.strategy, setting.dimension, dictionary)
+        return lifting.release(features, rng=rng, camera=query.camera)
+    mechanism = SubsetMechanism(setting.epsilon or np.inf, setting.subset_size or 1, dictionary)
+    return mechanism.release(features, rng=rng, camera=query.camera)
+
+
+def answer(
+    release: KeypointRelease,
+    world: Map,
+    setting: Setting,
+    dictionary: Dictionary | None,
+    problem: Problem,
+    query: Query,
+    shortlist: NDArray[np.int64] | None,
+) -> Localization:
+    """What the server makes of a release, by the setting's recipe."""
+    if shortlist is not None and not len(shortlist):
+        return Localization(None, 0, 0, 0.0, "the list of pairs has no image for this query")
+    if setting.recipe == "paper" and isinstance(release, WordRelease):
+        top = setting.shortlist.split()
+        return paper_localize(
+            release,
+            world,
+            dictionary=dictionary,
+            top_images=int(top[1]) if top[0] == "top" else None,
+            shortlist=shortlist,
+            matching=setting.matching,
+            max_iterations=setting.iterations or MAX_ITERATIONS,
+        )
+    gravity = problem.gravity(query) if setting.has_gravity else None
+    return localize(release, world, dictionary=dictionary, shortlist=shortlist, gravity=gravity)
+
+
+class _Cache:
+    """What several queries share, each made once.
+
+    The map, or for the control the map without the query's scene; levels of dictionaries.
+    """
+
+    def __init__(self, problem: Problem, dictionaries: Mapping[str, Dictionary]) -> None:
+        self._problem, self._dictionaries = problem, dictionaries
+        self._without: dict[str, Map] = {}
+        self._levels: dict[tuple[str, int], Dictionary] = {}
+
+    def world(self, setting: Setting, query: Query) -> Map:
+        if not setting.is_control:
+            return self._problem.world
+        if query.scene not in self._without:
+            self._without[query.scene] = self._problem.without_scene(query.scene)
+        return self._without[query.scene]
+
+    def words(self, setting: Setting) -> Dictionary | None:
+        if setting.dictionary is None or setting.num_words is None:
+            return None
+        key = setting.dictionary, setting.num_words
+        if key not in self._levels:
+            self._levels[key] = self._dictionaries[setting.dictionary].at(setting.num_words)
+        return self._levels[key]

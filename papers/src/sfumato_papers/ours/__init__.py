@@ -1,0 +1,1 @@
+"""Questions no paper asks: what sfumato adds."""

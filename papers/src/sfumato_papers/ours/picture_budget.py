@@ -1,0 +1,201 @@
+"""Ours: a fixed budget per picture, few keypoints that say much or many that say little?
+
+N keypoints at ε each spend B = N·ε, the whole picture's guarantee. No paper asks how B is best
+split. Splits are chosen with one draw of every query and judged with others; the baseline sends
+all keypoints at B/N. Draws are seeded: reproducible releases, not for sending.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.checks import as_number
+from sfumato.core.errors import InvalidInput
+from sfumato.core.progress import Progress, silent
+from sfumato.core.types import Features
+from sfumato.datasets.scenes import Problem, Query
+from sfumato.device.filters.keep import KEEP_BY
+from sfumato.device.mechanisms import SubsetMechanism
+from sfumato.dictionary import Dictionary
+from sfumato.server.localize import localize
+from sfumato_papers.harness.options import Checked, folders, option
+from sfumato_papers.harness.outcomes import Journal, Kept
+from sfumato_papers.harness.work import seeded, tracked
+from sfumato_papers.ours.picture_budget_shares import TUNING_SEED, Outcome, Split, best_of, shares
+from sfumato_papers.posed_pairs import keep_order, survivals_of
+from sfumato_papers.poses import judge
+
+MIN_KEYPOINTS = 4  # of a pose
+
+
+JOURNAL = Journal("budget", "the budget experiment", Outcome, version=1)
+
+
+@dataclass(frozen=True)
+class Settings(Checked):
+    """Split a fixed budget per picture: the best N and ε beside all keypoints at B/N.
+
+    Outcomes are written as they are made; the same command goes on where it was stopped.
+    Releases are reproducible, not for sending.
+
+    Example: sfumato experiment budget --data strecha/ --budget 1000,2000,4000 -o budget/
+    """
+
+    data: tuple[Path, ...] = folders(
+        "A scene with cameras.json, or a folder of scenes; repeat for more.",
+        "one of outcomes",
+        further="Further scenes.",
+    )
+    budgets: tuple[float, ...] = option(
+        (500.0, 1000.0, 2000.0, 4000.0), "B = N·ε of a whole picture, several.", "--budget"
+    )
+    epsilons: tuple[float, ...] = option(
+        (10.0, 12.0, 14.0), "ε per descriptor, several; N = B/ε.", "--epsilon", epsilon=True
+    )
+    words: tuple[int, ...] = option((4096, 16_384), "|K|: levels of the dictionary.", low=2)
+    subset_sizes: tuple[int, ...] = option((1,), "ω, words per descriptor.", "--subset-size", low=1)
+    keep_by: tuple[str, ...] = option(
+        ("strength", "stable"),
+        "How N are chosen: strength, spread, stable, several.",
+        choices=KEEP_BY,
+    )
+    num_seeds: int = option(3, "Draws that judge, besides the one that chooses.", "--seeds", low=1)
+    dictionary: str = option("bsds-16k", "A dictionary's folder or name.")
+    every: bool = option(False, "Print every split tried.", "--all")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for budget in self.budgets:
+            if not (math.isfinite(as_number("budget", budget)) and budget > 0):
+                raise InvalidInput(f"budget must be a positive number, got {budget!r}.")
+
+    def splits(self) -> list[Split]:
+        """Every split that leaves enough keypoints for a pose, once."""
+        found = [
+            Split(float(budget), count, budget / count, keep_by, words, size)
+            for budget in self.budgets
+            for epsilon in self.epsilons
+            if (count := math.floor(budget / epsilon)) >= MIN_KEYPOINTS
+            for keep_by in self.keep_by
+            for words in self.words
+            for size in self.subset_sizes
+        ]
+        if not found:
+            raise InvalidInput(
+                f"a pose needs {MIN_KEYPOINTS} keypoints; give a larger budget or a smaller ε."
+            )
+        return list(dict.fromkeys(found))
+
+    def baselines(self) -> list[Split]:
+        """All keypoints at B/N, with every |K|: what is compared with is the best of them."""
+        return [
+            Split(float(budget), None, None, "strength", words, 1)
+            for budget in self.budgets
+            for words in self.words
+        ]
+
+
+def run_budget(
+    problem: Problem,
+    dictionary: Dictionary,
+    settings: Settings,
+    path: Path,
+    *,
+    progress: Progress = silent,
+) -> Kept[Outcome]:
+    """Choose with one draw, then judge the chosen splits and the baselines with the others."""
+    about = {
+        "dictionary": Path(settings.dictionary).name,
+        "data": problem.data,
+        "fingerprint": problem.fingerprint,
+        "images": problem.world.num_images,
+        "points": len(problem.world.points),
+        "queries": len(problem.queries),
+    }
+    others = "outcomes of another map, other queries or another dictionary"
+    kept = JOURNAL.begin(path, about, others)
+    levels = {words: dictionary.at(words) for words in settings.words}
+    runner = _Runner(settings.data, problem, levels, kept)
+    splits = settings.splits()
+    runner.run([(split, TUNING_SEED) for split in splits], "choosing", progress)
+    tuned = [
+        share
+        for share in shares(kept.outcomes.values(), tuning=True)
+        if share.split in splits and share.num_answers == len(problem.queries)
+    ]
+    chosen = [share.split for share in best_of(tuned).values()]
+    judged = [
+        (split, seed)
+        for seed in range(TUNING_SEED + 1, TUNING_SEED + 1 + settings.num_seeds)
+        for split in [*chosen, *settings.baselines()]
+    ]
+    runner.run(judged, "judging", progress)
+    return kept
+
+
+class _Runner:
+    def __init__(
+        self,
+        folders: Sequence[str | Path],
+        problem: Problem,
+        levels: Mapping[int, Dictionary],
+        kept: Kept[Outcome],
+    ) -> None:
+        self._folders, self._problem, self._levels, self._kept = folders, problem, levels, kept
+        self._orders: dict[tuple[str, str], NDArray[np.int64]] = {}
+
+    def run(self, wanted: Sequence[tuple[Split, int]], stage: str, progress: Progress) -> None:
+        todo = [
+            (split, seed, query)
+            for split, seed in wanted
+            for query in self._problem.queries
+            if (split, seed, query.name) not in self._kept
+        ]
+        for split, seed, query in tracked(todo, stage, progress):
+            self._kept.add(self._ask(split, seed, query))
+
+    def _ask(self, split: Split, seed: int, query: Query) -> Outcome:
+        features = self._strongest(query, split)
+        epsilon = split.epsilon
+        if epsilon is None:  # the baseline: all keypoints, whatever is left for each
+            epsilon = split.budget / max(len(features), 1)
+        level = self._levels[split.num_words]
+        rng = seeded(seed, query.name, split.budget, epsilon, split.num_words, split.keep_by)
+        mechanism = SubsetMechanism(epsilon, split.subset_size, level)
+        release = mechanism.release(features, rng=rng, camera=query.camera)
+        start = time.perf_counter()
+        found = localize(release, self._problem.world, dictionary=level)
+        seconds = time.perf_counter() - start
+        if query.truth is None:
+            raise InvalidInput("the budget experiment needs queries with known poses.")
+        inside, is_wrong = judge(found.pose, query.truth)
+        return Outcome(
+            split=split,
+            seed=seed,
+            query=query.name,
+            num_keypoints=len(features),
+            spent=epsilon * len(features),
+            is_localized=inside[0],
+            is_wrong=is_wrong,
+            num_inliers=found.num_inliers,
+            seconds=seconds,
+        )
+
+    def _strongest(self, query: Query, split: Split) -> Features:
+        if split.num_keypoints is None:
+            return query.features
+        key = query.name, split.keep_by
+        if key not in self._orders:
+            survived = None
+            if split.keep_by == "stable":
+                work = self._kept.path.parent
+                survived = survivals_of(self._folders, query.name, query.features, work, None)
+            self._orders[key] = keep_order(query.features, split.keep_by, survived)
+        return query.features.take(self._orders[key][: split.num_keypoints])

@@ -1,0 +1,1 @@
+"""Reverse engineering attacks on local features (Dangwal et al., 2021)."""

@@ -1,0 +1,209 @@
+"""Reverse engineering, Table 2: suppression as a picture and as a page of HTML."""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.adversary.infer.holes import HolesAttack
+from sfumato.adversary.invert import networks
+from sfumato.adversary.invert.reconstruct import Inverter
+from sfumato.core.errors import InvalidInput, Missing
+from sfumato.core.progress import Progress
+from sfumato.core.randomness import SeededRandom
+from sfumato.core.storage import write_file
+from sfumato.core.types import Features
+from sfumato.datasets.pascal import Annotated, read_annotated
+from sfumato.detectors import DETECTORS, Detector, YoloFile, detect, find_detectors
+from sfumato.detectors.base import Boxes
+from sfumato.device.filters import Decoys
+from sfumato.dictionary import Dictionary
+from sfumato.features import extract, load_image
+from sfumato.pages.frame import framed_page, header, made_section, table
+from sfumato.pages.pictures import embedded_jpeg
+from sfumato_papers.harness.command import Report, make_command
+from sfumato_papers.harness.options import needed
+from sfumato_papers.reverse.suppression import (
+    JOURNAL,
+    NOTHING,
+    Sent,
+    Settings,
+    hide_and_keep,
+    run_suppression,
+)
+from sfumato_papers.reverse.suppression_attacks import find_again, read_again, tell_decoys_apart
+from sfumato_papers.reverse.suppression_table import Results, notes, report_lines
+from sfumato_papers.reverse.suppression_table import table as figures
+
+_CSS = "figure { margin: 0; } figure img { max-width: 100%; height: auto; border-radius: 12px; }"
+_TRUE, _DECOY, _BOX, _GUESS = "#17646d", "#a8522f", "#a8522f", "#7a4213"
+
+
+def draw_sheet(
+    item: Annotated,
+    boxes: Boxes,
+    dictionary: Dictionary,
+    settings: Settings,
+    path: Path,
+    *,
+    inverter: Inverter | None = None,
+) -> None:
+    """One picture through all ways of hiding, as a PNG."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    picture = load_image(item.picture)
+    features = extract(picture, dictionary.extractor)
+    ways: dict[str, Sent] = {
+        name: hide_and_keep(features, picture, hidden, settings, decoys, SeededRandom(0))
+        for name, hidden, decoys in (
+            ("everything is sent", NOTHING, None),
+            ("regions are suppressed", boxes, None),
+            ("and filled with decoys", boxes, Decoys(dictionary)),
+        )
+    }
+    num_rows = 1 if inverter is None else 2
+    height, width = picture.shape[:2]
+    figure, axes = pyplot.subplots(
+        num_rows, 4, figsize=(12, 3.0 * num_rows * height / width + 0.5), squeeze=False
+    )
+    axes[0][0].imshow(picture)
+    axes[0][0].set_title("the picture stays on the device", fontsize=10)
+    _outline(axes[0][0], boxes, _BOX, "-")
+    for axis, (name, sent) in zip(axes[0][1:], ways.items(), strict=True):
+        _dots(axis, sent, picture.shape)
+        _outline(axis, _best_guess(sent.features), _GUESS, "--")
+        axis.set_title(name, fontsize=10)
+    if inverter is not None:
+        axes[1][0].axis("off")
+        axes[1][0].text(0.5, 0.5, "reconstructed from\nraw descriptors →", ha="center", fontsize=11)
+        for axis, sent in zip(axes[1][1:], ways.values(), strict=True):
+            axis.imshow(np.clip(inverter.reconstruct(sent.features, one_look=True).picture, 0, 1))
+    for axis in axes.ravel():
+        axis.set_xticks([])
+        axis.set_yticks([])
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+    pyplot.close(figure)
+
+
+def _dots(axis: Any, sent: Sent, shape: tuple[int, ...]) -> None:
+    for rows, color in ((~sent.is_decoy, _TRUE), (sent.is_decoy, _DECOY)):
+        places = sent.features.keypoints[rows]
+        axis.scatter(places[:, 0], places[:, 1], s=2, color=color, linewidths=0)
+    axis.set_xlim(-0.5, shape[1] - 0.5)
+    axis.set_ylim(shape[0] - 0.5, -0.5)
+    axis.set_aspect("equal")
+
+
+def _best_guess(features: Features) -> Boxes:
+    return HolesAttack(max_guesses=1).guess_from(features.keypoints, features.image_size)
+
+
+def _outline(axis: Any, boxes: Boxes, color: str, style: str) -> None:
+    from matplotlib.patches import Rectangle
+
+    for left, top, right, bottom in boxes.corners:
+        place = Rectangle((left, top), right - left, bottom - top)
+        place.set(fill=False, edgecolor=color, linewidth=1.3, linestyle=style)
+        axis.add_patch(place)
+
+
+def suppression_page(results: Results, sheet: NDArray[np.uint8], command: str) -> str:
+    """The whole result as one page of HTML."""
+    rows = results.rows()
+    shown = figures(rows)
+    inside = sum(row.num_inside for row in rows if row.hide != "nothing")
+    releases = sum(row.num_releases for row in rows if row.hide != "nothing")
+    explained = "".join(f"<p class='small'>{escape(line)}</p>" for line in notes(results))
+    return framed_page(
+        "sfumato: nothing around people",
+        header(
+            "sfumato, selective suppression",
+            "Nothing is sent from where people were found.",
+            f"{inside} keypoints in a hidden region, in {releases} releases. What the detector "
+            "misses is sent like everything else, and an empty region shows that something was "
+            "hidden, unless decoys fill it.",
+        ),
+        [
+            f"<section><h2>Figures</h2>{table(shown.heads, shown.rows, words=2)}"
+            f"{explained}</section>",
+            "<section><h2>One picture</h2><figure>"
+            f"<img src='{embedded_jpeg(sheet)}' alt='A picture, the keypoints that are sent "
+            "without hiding, with hiding and with decoys, and reconstructions from them.'/>"
+            "<figcaption>Dots are keypoints that are sent, in the other colour decoys; the dashed "
+            "box is the attacker's first guess at a hidden region.</figcaption></figure></section>",
+            made_section({"command": f"<code>{escape(command)}</code>"}),
+        ],
+        css=_CSS,
+    )
+
+
+AGAIN, DECOYS, SHEET, PAGE = "again.jsonl", "decoys.json", "suppression.png", "suppression.html"
+
+
+def _run(settings: Settings, path: Path, progress: Progress) -> list[str]:
+    folder = path.parent
+    pictures = read_annotated(needed(settings.data))
+    if not 0 <= settings.shown < len(pictures):
+        raise InvalidInput(f"--shown must be below {len(pictures)}, got {settings.shown}.")
+    words = Dictionary.load(settings.dictionary)
+    eyes = _detector(settings.detector)
+    run_suppression(pictures, eyes, words, settings, path, progress=progress)
+    if not (folder / DECOYS).exists():
+        progress("decoys", 0, 1)
+        auc = tell_decoys_apart(pictures, words, settings)
+        write_file(folder / DECOYS, json.dumps(auc).encode())
+        progress("decoys", 1, 1)
+    inverter, remarks = None, []
+    try:
+        inverter = Inverter(networks.find_network(words.extractor, "raw", settings.networks))
+    except Missing as error:
+        remarks = [f"found again was not measured: {error}"]
+    else:
+        find_again(pictures, eyes, inverter, settings, folder / AGAIN, progress=progress)
+    picture = pictures[settings.shown]
+    (found,) = detect([eyes], load_image(picture.picture), timeout=600)
+    draw_sheet(picture, found, words, settings, folder / SHEET, inverter=inverter)
+    chosen = f"--margin {settings.margin:g} --epsilon {settings.epsilon:g}"
+    page = suppression_page(
+        _read(path), load_image(folder / SHEET), f"sfumato experiment suppression {chosen}"
+    )
+    write_file(folder / PAGE, page.encode())
+    return remarks
+
+
+def _detector(name: str) -> Detector:
+    return find_detectors([name])[0] if name in DETECTORS else YoloFile(name, classes=["person"])
+
+
+def _read(path: Path) -> Results:
+    head, outcomes = JOURNAL.read(path)
+    decoys = path.parent / DECOYS
+    try:
+        auc = json.loads(decoys.read_text(encoding="utf-8")) if decoys.exists() else None
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError):
+        raise InvalidInput(f"{decoys} is damaged; remove it and run again.") from None
+    return Results(head, outcomes, read_again(path.parent / AGAIN), auc)
+
+
+def _report(path: Path, settings: Settings, ran: Any) -> Report:
+    results, remarks = _read(path), list(ran or ())
+    facts = {"decoys_auc": results.auc, "remark": "".join(remarks)}
+    where = f"page: {path.parent / PAGE}   outcomes: {path}"
+    return Report(
+        [*report_lines(results), *remarks, where],
+        {**results.head, "rows": [row.as_dict() for row in results.rows()], **facts},
+    )
+
+
+command = make_command(
+    Settings, _run, _report, "experiment-suppression", writes="Folder for outcomes, PNG and HTML."
+)

@@ -1,1 +1,0 @@
-"""What the demonstration shows to people: the table, the figures, and one page of HTML."""

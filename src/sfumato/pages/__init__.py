@@ -1,0 +1,1 @@
+"""The pages people read: the demonstration, and what a photograph shows under attack."""

@@ -1,0 +1,143 @@
+"""The figures as words: one formatting for the terminal, the page and machines.
+
+ε is never written without its unit: "per descriptor" or "per picture" stands beside it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from sfumato import __version__
+from sfumato.pages.demo_result import OURS, PAPER, RAW, Answer, DemoResult, Row
+
+#: Beyond this a pose is nowhere near the room, and more digits would say nothing.
+_FAR_CM = 1000.0
+
+METHODS = {RAW: "direct matching", OURS: "sfumato", PAPER: "the paper's recipe"}
+
+
+def headings(result: DemoResult) -> tuple[str, ...]:
+    """The columns of the table."""
+    limits = f"{result.settings.max_cm:g} cm, {result.settings.max_deg:g}°"
+    return (
+        "what is sent",
+        "localized by",
+        "ε per descriptor",
+        "ε per picture",
+        "bytes per picture",
+        f"within {limits}",
+        "wrong pose",
+        "no answer",
+        "median error",
+        "server time",
+    )
+
+
+def cells(row: Row, result: DemoResult) -> tuple[str, ...]:
+    """One line of the table, in the order of the headings."""
+    total = len(row.answers)
+    return (
+        sent(row, result),
+        METHODS[row.method],
+        "none" if row.epsilon is None else f"{row.epsilon:g}",
+        "none" if row.picture_epsilon is None else f"{row.picture_epsilon:,.0f}",
+        f"{row.median_bytes:,.0f}",
+        f"{row.num_right}/{total}",
+        str(row.num_wrong),
+        str(row.num_unanswered),
+        centimetres(row.median_error_cm),
+        f"{row.median_seconds:.2f} s",
+    )
+
+
+def sent(row: Row, result: DemoResult) -> str:
+    if row.method == RAW:
+        return "raw descriptors"
+    size = result.settings.subset_size
+    return f"{size} word{'s' if size != 1 else ''} per keypoint"
+
+
+def centimetres(error_cm: float | None) -> str:
+    if error_cm is None:
+        return "–"
+    if error_cm > _FAR_CM:
+        return f"> {_FAR_CM / 100:g} m"
+    return f"{error_cm:.0f} cm" if error_cm >= 10 else f"{error_cm:.1f} cm"
+
+
+def outcome(answer: Answer) -> str:
+    """What a server answered, beside the truth."""
+    if answer.error_cm is None or answer.error_deg is None:
+        return f"no answer ({answer.found.reason})"
+    return f"{distance(answer)} and {answer.error_deg:.1f}°"
+
+
+def distance(answer: Answer) -> str:
+    """How far off a pose is, within a sentence."""
+    return centimetres(answer.error_cm).replace(">", "more than")
+
+
+def short_name(row: Row) -> str:
+    """What is sent and who localizes it, where there is room for one column only."""
+    return {RAW: "raw descriptors", OURS: "words, sfumato", PAPER: "words, paper"}[row.method]
+
+
+def not_protected_sentence(result: DemoResult) -> str:
+    return f"Not protected: {listed(result.not_protected)}."
+
+
+def listed(items: tuple[str, ...]) -> str:
+    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])}, and {items[-1]}"
+
+
+def notes(result: DemoResult) -> tuple[str, ...]:
+    """What a reader of the table must know, one sentence each."""
+    settings = result.settings
+    return (
+        f"Medians over {result.num_queries} queries. A pose is right within {settings.max_cm:g} "
+        f"cm and {settings.max_deg:g}°, every other one that is returned counts as wrong; the "
+        "median error is over all poses returned.",
+        "ε per picture is N·ε: what all N descriptors of the median picture add up to.",
+        not_protected_sentence(result),
+    )
+
+
+def odds(epsilon: float) -> str:
+    """e^ε, as a person reads it."""
+    value = math.exp(epsilon)
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2f}"
+
+
+def as_dict(result: DemoResult) -> dict[str, Any]:
+    """Everything in the table, for machines."""
+    settings = result.settings
+    return {
+        "version": __version__,
+        "scene": {"mapping_views": result.world.num_images, "queries": result.num_queries},
+        "map": {"points": len(result.world.points), "observations": result.world.num_observations},
+        "dictionary": result.dictionary.fingerprint,
+        "dictionary_words": result.dictionary.num_words,
+        "words_per_keypoint": settings.subset_size,
+        "right_within": {"cm": settings.max_cm, "degrees": settings.max_deg},
+        "rows": [_row_dict(row, result) for row in result.rows],
+        "not_protected": list(result.not_protected),
+    }
+
+
+def _row_dict(row: Row, result: DemoResult) -> dict[str, Any]:
+    return {
+        "sent": sent(row, result),
+        "localized_by": METHODS[row.method],
+        "epsilon_per_descriptor": row.epsilon,
+        "epsilon_per_picture": row.picture_epsilon,
+        "true_word_sent_probability": row.keep_probability,
+        "bytes_per_picture": row.median_bytes,
+        "queries": len(row.answers),
+        "right": row.num_right,
+        "wrong": row.num_wrong,
+        "unanswered": row.num_unanswered,
+        "median_error_cm": row.median_error_cm,
+        "errors_cm": [answer.error_cm for answer in row.answers],
+        "median_server_seconds": row.median_seconds,
+    }

@@ -1,0 +1,161 @@
+"""One photograph, sent in every way there is, and what a curious server paints from each.
+
+Device and adversary meet here; only a release, and the public knowledge that a row names, pass
+between them. Every draw comes from a known seed: for showing, not for sending.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.adversary.invert.encoders import ENCODERS
+from sfumato.adversary.invert.networks import SHIPPED, find_network, has_network
+from sfumato.adversary.invert.reconstruct import Inverter
+from sfumato.core.checks import check_count
+from sfumato.core.errors import InvalidInput
+from sfumato.core.progress import Progress, silent
+from sfumato.dictionary import Dictionary
+from sfumato.features import extract
+from sfumato.features.extractors import find_extractor
+from sfumato.features.image import check_image, load_image
+from sfumato.pages.photo_result import (
+    SMALLEST,
+    NetworkFacts,
+    PhotoResult,
+    PhotoSettings,
+    Words,
+)
+from sfumato.pages.photo_rows import Attacker
+from sfumato.privacy.known_truth import NUM_SUB_DATABASES
+
+
+def run_photo(
+    photo: str | os.PathLike[str] | NDArray[Any],
+    settings: PhotoSettings | None = None,
+    *,
+    networks: str | Path | None = None,
+    dictionary: Dictionary | None = None,
+    public: Dictionary | None = None,
+    threads: int | None = None,
+    progress: Progress = silent,
+) -> PhotoResult:
+    """Send a photograph raw, lifted and as words; attack each, paint it, and measure.
+
+    networks    folder of further networks, see `networks.py`; the shipped ones are used where it
+                has none
+    dictionary  public words, of the LDP releases and for lifting; without `public` the lifting is
+                given one half of them and the attacker, as other public descriptors, the other
+    public      what the attacker has of descriptors, instead of that half
+    threads     of onnxruntime; None leaves its choice
+
+    A mechanism that the extractor has no words for is left out, and the result says so.
+    """
+    settings = settings or PhotoSettings()
+    spec = find_extractor(settings.extractor)
+    for dimension in settings.dimensions:
+        check_count("dimension", dimension, low=2, high=spec.dimension - 1)
+    given = check_image(photo) if isinstance(photo, np.ndarray) else load_image(photo)
+    pixels = shrink(given, settings.max_side)
+    painters = _open_networks(settings.extractor, networks, threads)
+    features = extract(pixels, settings.extractor, max_keypoints=settings.max_keypoints)
+    words, left_out = _words(settings, dictionary, public)
+    attacker = Attacker(pixels, features, settings, painters, progress)
+    rows = attacker.run(words)
+    return PhotoResult(
+        settings=settings,
+        photo=pixels,
+        original_size=(given.shape[1], given.shape[0]),
+        features=features,
+        rows=rows,
+        baselines=attacker.baselines(),
+        networks=tuple(_facts(painter) for painter in painters.values()),
+        words=words,
+        left_out=(*left_out, *attacker.left_out),
+    )
+
+
+def shrink(image: NDArray[np.uint8], max_side: int) -> NDArray[np.uint8]:
+    """The picture with its longer side at most `max_side`; smaller ones stay as they are."""
+    if min(image.shape[:2]) < SMALLEST:
+        raise InvalidInput(
+            f"a photograph must be at least {SMALLEST}×{SMALLEST} pixels, got "
+            f"{image.shape[1]}×{image.shape[0]}; give a larger one."
+        )
+    factor = max_side / max(image.shape[:2])
+    if factor >= 1:
+        return image
+    height, width = (max(SMALLEST, round(side * factor)) for side in image.shape[:2])
+    small = cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)
+    return np.asarray(small, dtype=np.uint8)
+
+
+def _open_networks(
+    extractor: str, folder: str | Path | None, threads: int | None
+) -> dict[str, Inverter]:
+    """The network for raw descriptors, which must be there, and those of other kinds that are."""
+    paths = {"raw": find_network(extractor, "raw", folder)}
+    for kind in ENCODERS:
+        if kind != "raw" and has_network(extractor, kind, folder):
+            paths[kind] = find_network(extractor, kind, folder)
+    found = {kind: Inverter(path, threads=threads) for kind, path in paths.items()}
+    for kind, inverter in found.items():
+        told = (inverter.architecture.extractor, inverter.architecture.kind)
+        if told != (extractor, kind):
+            raise InvalidInput(
+                f"{inverter.path} must be a network for {extractor} {kind}, it is one for "
+                f"{' '.join(told)}; name it after what it is."
+            )
+    return found
+
+
+def _words(
+    settings: PhotoSettings, dictionary: Dictionary | None, public: Dictionary | None
+) -> tuple[Words | None, list[str]]:
+    """Who knows which descriptors, or why lifting and words are left out."""
+    if dictionary is None or dictionary.extractor != settings.extractor:
+        has = (
+            "none is given" if dictionary is None else f"the one given holds {dictionary.extractor}"
+        )
+        return None, [
+            f"lifting and words: they need a dictionary of {settings.extractor} words, {has}"
+        ]
+    if public is not None and public.extractor != settings.extractor:
+        raise InvalidInput(
+            f"public descriptors must be of {settings.extractor}, these are of {public.extractor}; "
+            "give others."
+        )
+    own = dictionary.words if public is not None else dictionary.words[::2]
+    strangers = public.words if public is not None else dictionary.words[1::2]
+    count = len(own) // NUM_SUB_DATABASES * NUM_SUB_DATABASES
+    needed = NUM_SUB_DATABASES * max((m // 2 for m in settings.dimensions), default=0)
+    lifting, left_out = None, []
+    if dictionary.metric != "l2":
+        left_out = [f"lifting: it needs real-valued descriptors, {settings.extractor} gives bits"]
+    elif count < max(needed, NUM_SUB_DATABASES):
+        left_out = [f"lifting: it needs {needed} words of its own, there are {len(own)}"]
+    else:
+        lifting = Dictionary.from_words(
+            np.ascontiguousarray(own[:count]), extractor=settings.extractor, provenance="a part"
+        )
+    return Words(dictionary, lifting, np.ascontiguousarray(strangers), public is None), left_out
+
+
+def _facts(inverter: Inverter) -> NetworkFacts:
+    architecture = inverter.architecture
+    return NetworkFacts(
+        name=inverter.path.name,
+        fingerprint=hashlib.sha256(inverter.path.read_bytes()).hexdigest(),
+        kind=architecture.kind,
+        extractor=architecture.extractor,
+        width=architecture.width,
+        frames=architecture.frames,
+        step=inverter.step,
+        shipped=inverter.path.parent == SHIPPED,
+    )

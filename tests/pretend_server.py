@@ -14,9 +14,9 @@ from typing import Any
 import httpx
 import numpy as np
 
+from sfumato.client import Client
 from sfumato.core.types import Camera, Pose
 from sfumato.dictionary import Dictionary
-from sfumato.service.client import Client
 from support import photograph
 
 KEY = "sfk_0123abcd_" + "s" * 43

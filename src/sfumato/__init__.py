@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sfumato import attacks, distances
+    from sfumato.client import AsyncClient, Client
     from sfumato.core.errors import SfumatoError
     from sfumato.core.randomness import SecureRandom, SeededRandom
     from sfumato.core.releases import Release
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from sfumato.privacy.plan import plan
     from sfumato.server.localize import localize
     from sfumato.server.mapping import Map, build_map
-    from sfumato.service.client import AsyncClient, Client
 
 __version__ = "0.1.0.dev0"
 
@@ -79,7 +79,7 @@ _HOMES = {
     "sfumato.privacy.plan": ("plan",),
     "sfumato.server.localize": ("localize",),
     "sfumato.server.mapping": ("Map", "build_map"),
-    "sfumato.service.client": ("AsyncClient", "Client"),
+    "sfumato.client": ("AsyncClient", "Client"),
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 

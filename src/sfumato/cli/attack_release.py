@@ -200,7 +200,7 @@ def _row(plan: Plan, answers: dict[str, Recovered], progress: Progress) -> dict[
 def _guarantee(sent: KeypointRelease) -> dict[str, Any]:
     """What holds against every attack: an ε where there is one, nothing for subspaces."""
     from sfumato.adversary.recover.bounds import uniform_accuracy
-    from sfumato.device.mechanisms.base import NOT_PROTECTED
+    from sfumato.core.types import NOT_PROTECTED
 
     if not isinstance(sent, WordRelease):
         return {"guarantee": "none", "not_protected": ["the descriptors", *NOT_PROTECTED]}

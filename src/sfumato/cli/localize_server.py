@@ -18,6 +18,9 @@ from sfumato.cli.output import begin_output, emit_facts, note
 from sfumato.cli.protect import parse_camera
 from sfumato.cli.server_options import read_certificates, read_key
 from sfumato.cli.suppression import make_suppress, suppression_facts, suppression_text
+from sfumato.client import Client, Prepared
+from sfumato.client.pins import own_words
+from sfumato.client.told import told
 from sfumato.core.errors import InvalidInput
 from sfumato.core.types import Localization
 from sfumato.core.wire import MAGIC
@@ -29,9 +32,6 @@ from sfumato.device.protect import Filter, PictureFilter
 from sfumato.dictionary import Dictionary
 from sfumato.features import load_image
 from sfumato.features.image import MAX_SIFT_PIXELS
-from sfumato.service.client import Client, Prepared
-from sfumato.service.client.pins import own_words
-from sfumato.service.client.told import told
 
 if TYPE_CHECKING:
     from collections.abc import Callable

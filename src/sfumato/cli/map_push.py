@@ -39,8 +39,8 @@ def run(
 
     Example: sfumato map push town-map --server https://maps.example --key-file owner.key
     """
+    from sfumato.client import Client
     from sfumato.server.mapping import Map
-    from sfumato.service.client import Client
 
     kinds = names(accept)
     key = read_key(key_file)

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from sfumato.cli.output import JsonFlag, emit_json, printer, progress_bar
-from sfumato.device.mechanisms.base import NOT_PROTECTED
+from sfumato.core.types import NOT_PROTECTED
 from sfumato.dictionary import Dictionary
 from sfumato.privacy.plan import Choice, Plan, plan
 from sfumato.server.mapping import Map

@@ -253,6 +253,15 @@ class Localization:
         return self.pose is not None
 
 
+#: Sent in the clear with every keypoint release, whatever the mechanism.
+NOT_PROTECTED = (
+    "the positions of the keypoints",
+    "their number",
+    "the size of the picture and the camera",
+    "the pose a server computes from them",
+)
+
+
 @dataclass(frozen=True)
 class PrivacyEvent:
     """What one release spends. The ledger sees this, never data or mechanisms.

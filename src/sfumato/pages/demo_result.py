@@ -9,9 +9,8 @@ import numpy as np
 from sfumato.core.checks import check_epsilon
 from sfumato.core.errors import InvalidInput
 from sfumato.core.releases import WordRelease
-from sfumato.core.types import Features, Localization
+from sfumato.core.types import NOT_PROTECTED, Features, Localization
 from sfumato.datasets import View
-from sfumato.device.mechanisms.base import NOT_PROTECTED
 from sfumato.dictionary import Dictionary
 from sfumato.server.mapping.map import Map
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from sfumato import __version__
-from sfumato.device.mechanisms.base import NOT_PROTECTED
+from sfumato.core.types import NOT_PROTECTED
 from sfumato.pages.demo_text import odds
 from sfumato.pages.photo_result import WORDS, PhotoResult
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from sfumato.core.errors import InvalidInput
 from sfumato.core.randomness import RandomSource, SecureRandom
 from sfumato.core.releases import Release, WordRelease
+from sfumato.core.types import NOT_PROTECTED
 from sfumato.device.mechanisms import RandomizedResponse, SubsetMechanism
-from sfumato.device.mechanisms.base import NOT_PROTECTED
 from sfumato.dictionary import Dictionary
 from sfumato.privacy.law import Sampler
 

@@ -6,8 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from sfumato.core.types import Localization
-from sfumato.device.mechanisms.base import NOT_PROTECTED
+from sfumato.core.types import NOT_PROTECTED, Localization
 
 NOTICE = (
     "Descriptors are protected by the device's own ε, per descriptor. Not protected: "

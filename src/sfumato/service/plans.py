@@ -21,7 +21,7 @@ import numpy as np
 from sfumato.core.errors import SfumatoError
 from sfumato.core.progress import Progress
 from sfumato.core.storage import write_file
-from sfumato.device.mechanisms.base import NOT_PROTECTED
+from sfumato.core.types import NOT_PROTECTED
 from sfumato.dictionary import Dictionary
 from sfumato.privacy.plan import Grid, Plan, plan
 from sfumato.server.mapping.map import Map

@@ -12,14 +12,6 @@ from sfumato.core.randomness import RandomSource
 from sfumato.core.releases import Release
 from sfumato.core.types import Camera, Features, PrivacyEvent
 
-#: Sent in the clear with every keypoint release, whatever the mechanism.
-NOT_PROTECTED = (
-    "the positions of the keypoints",
-    "their number",
-    "the size of the picture and the camera",
-    "the pose a server computes from them",
-)
-
 
 class Mechanism(Protocol):
     """Turns the features of one picture into what leaves the device."""

@@ -13,8 +13,8 @@ from sfumato.core.errors import InvalidInput
 from sfumato.core.odds import Coin, subset_coin
 from sfumato.core.randomness import RandomSource
 from sfumato.core.releases import CandidateRelease, PlainRelease
-from sfumato.core.types import Camera, Features, PrivacyEvent
-from sfumato.device.mechanisms.base import NOT_PROTECTED, check_source, release_fields
+from sfumato.core.types import NOT_PROTECTED, Camera, Features, PrivacyEvent
+from sfumato.device.mechanisms.base import check_source, release_fields
 from sfumato.device.mechanisms.subset import SubsetMechanism
 from sfumato.dictionary import Dictionary
 

@@ -12,9 +12,8 @@ from sfumato.core.checks import as_number, check_count
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.randomness import RandomSource
 from sfumato.core.releases import SubspaceRelease
-from sfumato.core.types import Camera, Features, PrivacyEvent
+from sfumato.core.types import NOT_PROTECTED, Camera, Features, PrivacyEvent
 from sfumato.device.mechanisms.base import (
-    NOT_PROTECTED,
     check_source,
     draw_distinct,
     release_fields,

@@ -13,9 +13,8 @@ from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.odds import Coin, subset_coin
 from sfumato.core.randomness import RandomSource
 from sfumato.core.releases import WordRelease
-from sfumato.core.types import Camera, Features, PrivacyEvent
+from sfumato.core.types import NOT_PROTECTED, Camera, Features, PrivacyEvent
 from sfumato.device.mechanisms.base import (
-    NOT_PROTECTED,
     check_source,
     draw_distinct,
     release_fields,

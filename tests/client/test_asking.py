@@ -26,12 +26,12 @@ from pretend_server import (
     sift_words,
     unread,
 )
+from sfumato.client import AsyncClient, Client
+from sfumato.client.errors import Refused, Unreachable
 from sfumato.core.errors import BudgetSpent, InvalidInput, Mismatch, NotPrivate
 from sfumato.core.randomness import SeededRandom
 from sfumato.core.releases import Release, WordRelease
 from sfumato.device.mechanisms import Plain
-from sfumato.service.client import AsyncClient, Client
-from sfumato.service.client.errors import Refused, Unreachable
 from support import one_of_each_release
 
 

@@ -10,6 +10,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from sfumato.client.answers import Advice
+from sfumato.client.pins import family_of, fingerprints_of
 from sfumato.core.checks import check_count, check_epsilon
 from sfumato.core.errors import InvalidInput, Mismatch, NotPrivate
 from sfumato.core.randomness import SecureRandom
@@ -28,8 +30,6 @@ from sfumato.device.protect import (
     send,
 )
 from sfumato.dictionary import Dictionary
-from sfumato.service.client.answers import Advice
-from sfumato.service.client.pins import family_of, fingerprints_of
 
 Image = NDArray[Any] | str | os.PathLike[str]
 DEFAULT_SUBSET_SIZE = 2

@@ -8,20 +8,20 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+from sfumato.client.answers import MapInfo, read_answer, read_map
+from sfumato.client.device import Image, Prepared, check_leaving, draw
+from sfumato.client.errors import Refused, ServerError, Unreachable
+from sfumato.client.flow import ask
+from sfumato.client.lookup import Lookups, check_map
+from sfumato.client.outbox import Outbox, release_name
+from sfumato.client.steps import Flow, work
+from sfumato.client.upload import TarStream
 from sfumato.core.errors import InvalidInput, SfumatoError
 from sfumato.core.releases import KeypointRelease, Release
 from sfumato.core.storage import NewFile
 from sfumato.core.types import Camera, Localization
 from sfumato.device.ledger import Ledger
 from sfumato.dictionary import Dictionary
-from sfumato.service.client.answers import MapInfo, read_answer, read_map
-from sfumato.service.client.device import Image, Prepared, check_leaving, draw
-from sfumato.service.client.errors import Refused, ServerError, Unreachable
-from sfumato.service.client.flow import ask
-from sfumato.service.client.lookup import Lookups, check_map
-from sfumato.service.client.outbox import Outbox, release_name
-from sfumato.service.client.steps import Flow, work
-from sfumato.service.client.upload import TarStream
 
 PathLike = str | os.PathLike[str]
 

@@ -19,9 +19,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from pretend_server import KEY
+from sfumato.client import AsyncClient, Client
+from sfumato.client.errors import Unreachable
 from sfumato.core.errors import InvalidInput
-from sfumato.service.client import AsyncClient, Client
-from sfumato.service.client.errors import Unreachable
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -10,14 +10,14 @@ from typing import Any
 
 import httpx
 
+from sfumato.client.answers import Advice, MapInfo
+from sfumato.client.deadline import make_transport
+from sfumato.client.device import Image, Prepared
+from sfumato.client.questions import Outcome
+from sfumato.client.settings import ClientSettings, PathLike
+from sfumato.client.steps import run, run_async
 from sfumato.core.releases import Release
 from sfumato.core.types import Camera, Localization
-from sfumato.service.client.answers import Advice, MapInfo
-from sfumato.service.client.deadline import make_transport
-from sfumato.service.client.device import Image, Prepared
-from sfumato.service.client.questions import Outcome
-from sfumato.service.client.settings import ClientSettings, PathLike
-from sfumato.service.client.steps import run, run_async
 
 __all__ = ["AsyncClient", "Client", "Outcome", "Prepared"]
 

@@ -16,16 +16,16 @@ import pytest
 
 import sfumato as sf
 from pretend_server import CAMERA, KEY, PHOTO, URL, Pretend, answer, make_client
+from sfumato.client import AsyncClient, Client
+from sfumato.client.errors import BadAnswer, Refused, Unreachable
 from sfumato.core.errors import InvalidInput
-from sfumato.service.client import AsyncClient, Client
-from sfumato.service.client.errors import BadAnswer, Refused, Unreachable
 
 
 @pytest.fixture
 def naps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Waits are noted, not made."""
     noted: list[float] = []
-    monkeypatch.setattr("sfumato.service.client.steps.time.sleep", noted.append)
+    monkeypatch.setattr("sfumato.client.steps.time.sleep", noted.append)
     return noted
 
 

@@ -16,9 +16,9 @@ import anyio
 import anyio.to_thread
 import httpx
 
+from sfumato.client.deadline import time_limit
+from sfumato.client.errors import BadAnswer
 from sfumato.core.errors import SfumatoError
-from sfumato.service.client.deadline import time_limit
-from sfumato.service.client.errors import BadAnswer
 
 T = TypeVar("T")
 

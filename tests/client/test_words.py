@@ -14,10 +14,10 @@ import pytest
 
 import sfumato as sf
 from pretend_server import CAMERA, KEY, PHOTO, URL, WORDS, Pretend, sift_words, tar_of
+from sfumato.client import Client
+from sfumato.client.errors import BadAnswer, Refused
 from sfumato.core.errors import InvalidInput, Mismatch, SfumatoError
 from sfumato.core.releases import Release, WordRelease
-from sfumato.service.client import Client
-from sfumato.service.client.errors import BadAnswer, Refused
 
 NESTED = sift_words(2048).nested((1024,))
 PIN = NESTED.fingerprint

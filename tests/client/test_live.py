@@ -11,15 +11,14 @@ import numpy as np
 import pytest
 
 from served import QUERY, Served, World
+from sfumato.client import AsyncClient
+from sfumato.client.answers import read_advice, read_answer
+from sfumato.client.errors import Refused
 from sfumato.core.errors import Mismatch
 from sfumato.core.releases import KeypointRelease, Release
-from sfumato.core.types import Localization
-from sfumato.device.mechanisms.base import NOT_PROTECTED
+from sfumato.core.types import NOT_PROTECTED, Localization
 from sfumato.dictionary import Dictionary
 from sfumato.service.answers import PlanAnswer, answer_of
-from sfumato.service.client import AsyncClient
-from sfumato.service.client.answers import read_advice, read_answer
-from sfumato.service.client.errors import Refused
 from support import one_of_each_release
 
 
@@ -65,7 +64,7 @@ def test_words_are_fetched_by_their_fingerprint(served: Served, tmp_path: Path) 
     for pin in (words.fingerprint, words.fingerprint_at(64)):
 
         async def fetch(client: AsyncClient) -> Dictionary:
-            from sfumato.service.client.steps import run_async
+            from sfumato.client.steps import run_async
 
             return await run_async(client._questions.dictionary(), client._http)
 

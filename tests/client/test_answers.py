@@ -17,9 +17,9 @@ from pretend_server import (
     answer,
     make_client,
 )
+from sfumato.client.errors import BadAnswer, Refused
 from sfumato.core.errors import InvalidInput, Mismatch, NotPrivate
 from sfumato.core.releases import Release, WordRelease
-from sfumato.service.client.errors import BadAnswer, Refused
 
 
 def plan(**other: Any) -> httpx.Response:

@@ -7,11 +7,11 @@ from typing import Annotated, TypeVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
+from sfumato.client.errors import BadAnswer, printable
 from sfumato.core.checks import MAX_EPSILON
 from sfumato.core.errors import InvalidInput
 from sfumato.core.releases import MAX_WORDS, KeypointRelease
 from sfumato.core.types import Localization, Pose
-from sfumato.service.client.errors import BadAnswer, printable
 
 _Count = Annotated[int, Field(ge=0, le=1 << 53)]
 _Text = Annotated[str, Field(max_length=4096)]

@@ -13,16 +13,16 @@ from typing import Any
 
 import httpx
 
+from sfumato.client.answers import Advice, MapInfo, read_advice, read_map, read_maps
+from sfumato.client.device import Limits, Recipe, follow
+from sfumato.client.errors import Refused, printable
+from sfumato.client.flow import Patience, ask
+from sfumato.client.pins import REFUSAL, cached_words, family_of, keep_words
+from sfumato.client.steps import Flow, work
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.device.mechanisms import MemoisedSubset, Plain, SubsetMechanism, SubspaceLifting
 from sfumato.device.protect import Pipeline
 from sfumato.dictionary import Dictionary
-from sfumato.service.client.answers import Advice, MapInfo, read_advice, read_map, read_maps
-from sfumato.service.client.device import Limits, Recipe, follow
-from sfumato.service.client.errors import Refused, printable
-from sfumato.service.client.flow import Patience, ask
-from sfumato.service.client.pins import REFUSAL, cached_words, family_of, keep_words
-from sfumato.service.client.steps import Flow, work
 
 _ID = re.compile(r"[A-Za-z0-9_-]{22}")
 _LIST_BYTES = 1 << 24

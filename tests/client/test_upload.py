@@ -13,11 +13,11 @@ import httpx
 import pytest
 
 from pretend_server import KEY, URL, map_info, unread
+from sfumato.client import AsyncClient, Client
+from sfumato.client.errors import Refused, Unreachable
+from sfumato.client.upload import TarStream
 from sfumato.core.errors import InvalidInput
 from sfumato.server.mapping import Map
-from sfumato.service.client import AsyncClient, Client
-from sfumato.service.client.errors import Refused, Unreachable
-from sfumato.service.client.upload import TarStream
 from synthetic import MAPPING_POSES, make_map, make_room
 
 

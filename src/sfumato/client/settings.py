@@ -8,17 +8,17 @@ import ssl
 from pathlib import Path
 from typing import Any
 
+from sfumato.client.address import check_address, check_key
+from sfumato.client.device import Limits, Recipe
+from sfumato.client.flow import Patience
+from sfumato.client.outbox import Outbox
+from sfumato.client.pins import REFUSAL, own_words
+from sfumato.client.questions import Questions
 from sfumato.core.checks import check_count, check_epsilon
 from sfumato.core.errors import InvalidInput
 from sfumato.device.ledger import Ledger
 from sfumato.device.protect import Filter, PictureFilter, Pipeline
 from sfumato.dictionary import Dictionary
-from sfumato.service.client.address import check_address, check_key
-from sfumato.service.client.device import Limits, Recipe
-from sfumato.service.client.flow import Patience
-from sfumato.service.client.outbox import Outbox
-from sfumato.service.client.pins import REFUSAL, own_words
-from sfumato.service.client.questions import Questions
 
 PathLike = str | os.PathLike[str]
 

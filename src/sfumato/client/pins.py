@@ -20,13 +20,13 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.client.errors import BadAnswer
 from sfumato.core.errors import InvalidInput, Mismatch, SfumatoError
 from sfumato.core.files import open_plain, parse_json, read_limited
 from sfumato.core.npy_file import map_array
 from sfumato.core.releases import check_fingerprint
 from sfumato.core.storage import MANIFEST, MAX_MANIFEST_BYTES
 from sfumato.dictionary import Dictionary
-from sfumato.service.client.errors import BadAnswer
 
 _WANTED = re.compile(r"manifest\.json|words\.npy|level-[1-9][0-9]{0,7}\.npy")
 _PIN = re.compile(r"[0-9a-f]{64}")

@@ -17,7 +17,7 @@ from sfumato.core.errors import SfumatoError
 from sfumato.core.text import visible
 
 if TYPE_CHECKING:
-    from sfumato.service.client.device import Prepared
+    from sfumato.client.device import Prepared
 
 
 class ServerError(SfumatoError):

@@ -10,16 +10,16 @@ import pytest
 
 import sfumato as sf
 from pretend_server import CAMERA, KEY, PHOTO, URL, WORDS, Pretend, make_client
+from sfumato.client import Client
+from sfumato.client.errors import Refused, Unreachable
 from sfumato.core.errors import BudgetSpent, InvalidInput, MalformedRelease
-from sfumato.service.client import Client
-from sfumato.service.client.errors import Refused, Unreachable
 
 
 @pytest.fixture
 def naps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Waits are noted, not made."""
     noted: list[float] = []
-    monkeypatch.setattr("sfumato.service.client.steps.time.sleep", noted.append)
+    monkeypatch.setattr("sfumato.client.steps.time.sleep", noted.append)
     return noted
 
 
@@ -125,7 +125,7 @@ def test_a_crash_may_count_too_much_and_never_too_little(
         assert len(server.asked) == 2
         assert len(set(server.asked)) == 1
         with monkeypatch.context() as patch:
-            patch.setattr("sfumato.service.client.outbox.Outbox.remove", die)
+            patch.setattr("sfumato.client.outbox.Outbox.remove", die)
             with pytest.raises(Killed):  # after the answer came
                 client.localize(PHOTO, CAMERA)
         assert [one.error for one in client.flush()] == [None]

@@ -7,9 +7,8 @@ from typing import Any
 
 from sfumato.core.odds import subset_coin
 from sfumato.core.releases import KeypointRelease, PlainRelease, SubspaceRelease, WordRelease
-from sfumato.core.types import PrivacyEvent
+from sfumato.core.types import NOT_PROTECTED, PrivacyEvent
 from sfumato.device.explain import explain
-from sfumato.device.mechanisms.base import NOT_PROTECTED
 
 
 def told(release: KeypointRelease) -> tuple[PrivacyEvent, dict[str, Any]]:

@@ -10,10 +10,10 @@ from typing import Any, BinaryIO
 
 import httpx
 
+from sfumato.client.errors import Refused, Unreachable, printable
+from sfumato.client.steps import Flow, Reply, Send, Wait
 from sfumato.core.checks import as_number, check_count
 from sfumato.core.errors import InvalidInput
-from sfumato.service.client.errors import Refused, Unreachable, printable
-from sfumato.service.client.steps import Flow, Reply, Send, Wait
 
 #: The server is busy or a proxy before it lost the way: the same bytes may be sent again.
 _COME_BACK = (408, 429, 502, 503, 504)

@@ -22,7 +22,8 @@ from sfumato.core.releases import PlainRelease, SubspaceRelease, WordRelease
 from sfumato.dictionary import Dictionary
 from sfumato.privacy.defence import Defence
 from sfumato_papers.harness.command import Report
-from sfumato_papers.ldp_feat.inversion import printed as paper
+from sfumato_papers.ldp_feat.inversion import tables as paper
+from sfumato_papers.ldp_feat.inversion.experiment import draw_plot, draw_sheet, sheets_of
 from sfumato_papers.ldp_feat.inversion.networks import Budget, Facts, Networks, Wanted
 from sfumato_papers.ldp_feat.inversion.outcomes import (
     OutcomeFile,
@@ -32,9 +33,14 @@ from sfumato_papers.ldp_feat.inversion.outcomes import (
     summarise,
 )
 from sfumato_papers.ldp_feat.inversion.painting import Settings, network_of, run_inversion
-from sfumato_papers.ldp_feat.inversion.pictures import Judge, Picture, load_squares, mean_colour
-from sfumato_papers.ldp_feat.inversion.releases import Knowledge, Releases
-from sfumato_papers.ldp_feat.inversion.sheets import draw_plot, draw_sheet, sheets_of
+from sfumato_papers.ldp_feat.inversion.releases import (
+    Judge,
+    Knowledge,
+    Picture,
+    Releases,
+    load_squares,
+    mean_colour,
+)
 from sfumato_papers.ldp_feat.inversion.tables import report_lines
 from support import photograph
 

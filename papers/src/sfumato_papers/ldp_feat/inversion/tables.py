@@ -83,8 +83,6 @@ DESCRIPTORS = {
     "freak": Printed(0.511, objects=0.1932),
     "sosnet": Printed(0.616, objects=0.4126),
 }
-#: The other rows of supplement Table 3, which need what no release carries.
-PRIOR_WORK = {"depth": 0.578, "depth + SIFT": 0.597, "depth + SIFT + colour": 0.631}
 
 
 def lifts(row: Setting) -> Printed | None:

@@ -23,7 +23,6 @@ from sfumato.dictionary import Dictionary
 from sfumato.privacy.defence import Defence
 from sfumato_papers.harness.command import Report
 from sfumato_papers.ldp_feat.inversion import tables as paper
-from sfumato_papers.ldp_feat.inversion.experiment import draw_plot, draw_sheet, sheets_of
 from sfumato_papers.ldp_feat.inversion.networks import Budget, Facts, Networks, Wanted
 from sfumato_papers.ldp_feat.inversion.outcomes import (
     OutcomeFile,
@@ -41,6 +40,7 @@ from sfumato_papers.ldp_feat.inversion.releases import (
     load_squares,
     mean_colour,
 )
+from sfumato_papers.ldp_feat.inversion.sheets import draw_plot, draw_sheet, sheets_of
 from sfumato_papers.ldp_feat.inversion.tables import report_lines
 from support import photograph
 

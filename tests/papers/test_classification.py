@@ -22,14 +22,16 @@ from sfumato_papers.dcaconv.classification import (
     Settings,
     run_classification,
 )
-from sfumato_papers.dcaconv.classification_table import NOTES, summarise, table
-from sfumato_papers.dcaconv.pictures import open_problem
-from sfumato_papers.dcaconv.printed import (
-    EPSILONS,
+from sfumato_papers.dcaconv.classification_table import (
+    NOTES,
     TABLES,
     best_of_paper,
     paper_accuracy,
+    summarise,
+    table,
 )
+from sfumato_papers.dcaconv.pictures import open_problem
+from sfumato_papers.dcaconv.recipes import EPSILONS
 
 
 def write_idx(path: Path, array: Any) -> None:

@@ -16,7 +16,7 @@ from sfumato.core.progress import Progress
 from sfumato_papers.harness.command import Report, make_command
 from sfumato_papers.harness.options import Checked, option
 from sfumato_papers.harness.outcomes import Journal, RecordFile, records_of
-from sfumato_papers.harness.table import Table, grouped, percent, show
+from sfumato_papers.harness.table import Table, grouped, show
 
 
 @dataclass(frozen=True)
@@ -124,6 +124,8 @@ def test_none_is_no_value_and_the_folder_is_named_after_the_settings(
     monkeypatch.chdir(tmp_path)
     assert dice("--data", "a", "--side", "none", "--color", "blue")[0] == 0
     assert JOURNAL.read(tmp_path / "dice-blue" / "outcomes.jsonl")[1] == ()
+    assert dice("--data", "a", "-o", tmp_path / "{1}")[0] == 0
+    assert (tmp_path / "{1}" / "outcomes.jsonl").exists()  # what is given is taken as it is
 
 
 def test_a_killed_run_goes_on_behind_the_last_whole_line(tmp_path: Path) -> None:
@@ -182,5 +184,9 @@ def test_tables_align_and_missing_values_are_dashes() -> None:
     wider = Table(["name", "|K|"], [["a", "1"]], alike=[["a", "1,024"]])
     assert wider.text()[1] == "a         1"
     assert show(float("inf"), "g") == "∞"
-    assert (show(0.5, ".1%"), show(1.5, ".1f", 1000), percent(None)) == ("50.0 %", "1500.0", "–")
+    assert (show(0.5, ".1%"), show(0.5, ".1p"), show(1.5, ".1f", 1000)) == (
+        "50.0 %",
+        "50.0",
+        "1500.0",
+    )
     assert grouped("aba", str) == {"a": ["a", "a"], "b": ["b"]}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 from dataclasses import replace
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from commands import sfumato, sfumato_json
+from commands import sfumato
 from recoveries import PUBLIC, WORDS
 from sfumato.adversary.invert.encoders import Source
 from sfumato.adversary.invert.reconstruct import Reconstruction
@@ -22,8 +21,8 @@ from sfumato.core.releases import PlainRelease, SubspaceRelease, WordRelease
 from sfumato.dictionary import Dictionary
 from sfumato.privacy.defence import Defence
 from sfumato_papers.harness.command import Report
-from sfumato_papers.ldp_feat.inversion import printed as paper
-from sfumato_papers.ldp_feat.inversion.networks import Budget, Facts, Networks, Wanted
+from sfumato_papers.ldp_feat.inversion import tables as paper
+from sfumato_papers.ldp_feat.inversion.networks import Facts, Networks, Wanted
 from sfumato_papers.ldp_feat.inversion.outcomes import (
     OutcomeFile,
     Setting,
@@ -32,8 +31,14 @@ from sfumato_papers.ldp_feat.inversion.outcomes import (
     summarise,
 )
 from sfumato_papers.ldp_feat.inversion.painting import Settings, network_of, run_inversion
-from sfumato_papers.ldp_feat.inversion.pictures import Judge, Picture, load_squares, mean_colour
-from sfumato_papers.ldp_feat.inversion.releases import Knowledge, Releases
+from sfumato_papers.ldp_feat.inversion.releases import (
+    Judge,
+    Knowledge,
+    Picture,
+    Releases,
+    load_squares,
+    mean_colour,
+)
 from sfumato_papers.ldp_feat.inversion.sheets import draw_plot, draw_sheet, sheets_of
 from sfumato_papers.ldp_feat.inversion.tables import report_lines
 from support import photograph
@@ -239,16 +244,6 @@ def test_unreadable_pictures_are_counted_and_none_at_all_refused(tmp_path: Path)
         load_squares(tmp_path, 0)
 
 
-def test_a_missing_network_is_not_replaced_by_another(tmp_path: Path) -> None:
-    wanted = Wanted("words", Defence(num_words=64, subset_size=2, epsilon=10))
-    with pytest.raises(Missing, match="no network sift-words-64-2-10; give --train"):
-        Networks(tmp_path).find(wanted)
-    with pytest.raises(InvalidInput, match="budget must be at least 1"):
-        Budget((tmp_path,), 0)
-    with pytest.raises(InvalidInput, match="minutes"):
-        Budget((tmp_path,), 10, minutes=-1)
-
-
 def test_bad_grids_and_files_are_refused(tmp_path: Path) -> None:
     for change in (
         {"parts": ("everything",)},
@@ -287,47 +282,3 @@ def test_the_command_wants_pictures_and_a_database_for_lifts(
     assert "lifts need --database" in capsys.readouterr().err
     assert sfumato("experiment", "inversion", "--evaluate", folder / "outcomes.jsonl") == 0
     assert "Lifted SIFT" in capsys.readouterr().out
-
-
-def test_the_shipped_network_paints_what_was_sent_and_less_the_smaller_epsilon_is(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "photos").mkdir()
-    for number, left in enumerate((0, 128, 256)):
-        crop = photograph()[:256, left : left + 256]
-        Image.fromarray(crop).save(tmp_path / "photos" / f"{number}.png")
-    command = ("--pictures", tmp_path / "photos", "--parts", "raw,words", "--epsilon", "16,2")
-    fast = ("--word-attack", "posterior", "--one-look", "--threads", 1, "-o", tmp_path / "out")
-    found = sfumato_json("experiment", capsys, "inversion", *command, *fast)
-    scores = {
-        (row["setting"]["attack"], row["setting"]["defence"]["epsilon"]): row["ssim"]["mean"]
-        for row in found["rows"]
-    }
-    assert scores["raw", None] > scores["mean colour", None] + 0.05
-    assert scores["raw", None] > scores["posterior", 16] > scores["posterior", 2] + 0.03
-    assert [Path(sheet).is_file() for sheet in found["sheets"]] == [True, True]
-    assert list(found["absent"]) == ["sift-raw-positions"]
-
-
-@pytest.mark.skipif(
-    any(importlib.util.find_spec(name) is None for name in ("torch", "onnx")),
-    reason="no torch or onnx; install with scripts/setup train",
-)
-def test_a_missing_attacker_is_trained_within_its_budget(tmp_path: Path) -> None:
-    (tmp_path / "photos").mkdir()
-    photo = photograph()[:256, 100:356]
-    Image.fromarray(photo).save(tmp_path / "photos" / "one.png")
-    budget = Budget((tmp_path / "photos",), 2, width=4, perceptual=0, threads=1)
-    networks = Networks(tmp_path / "nets", budget, dictionary=WORDS)
-    words = Defence(num_words=WORDS.num_words, subset_size=2, epsilon=10)
-    wanted = Wanted("words", words)
-    assert not networks.has(wanted)
-    releases = Releases(None, WORDS, tmp_path / "recovered")
-    sent = releases.sent(Picture("one.png", photo), words)
-    made = networks.find(wanted).reconstruct(sent, dictionary=WORDS, one_look=True)
-    assert made.picture.shape == photo.shape
-    facts = networks.facts(wanted)
-    assert (facts.steps, facts.width, facts.shipped) == (2, 4, False)
-    assert facts.seconds is not None
-    assert facts.seconds > 0
-    assert Networks(tmp_path / "nets").has(wanted)  # found again without a budget

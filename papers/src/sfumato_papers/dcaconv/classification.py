@@ -15,12 +15,13 @@ from sfumato.cli.values import names, number
 from sfumato.core.errors import Missing
 from sfumato.core.progress import Progress, silent
 from sfumato_papers.dcaconv.pictures import Problem
-from sfumato_papers.dcaconv.printed import EPSILONS, WHOLE_EPSILONS
 from sfumato_papers.dcaconv.recipes import (
     ENCODERS,
+    EPSILONS,
     LEARNERS,
     PAPER_ROWS,
     RECIPES,
+    WHOLE_EPSILONS,
     candidate_scores,
     choose_learner,
     perturb,

@@ -27,6 +27,10 @@ from sfumato.core.randomness import SeededRandom
 from sfumato.device.mechanisms.randomized_response import RandomizedResponse
 
 RECIPES = ("paper", "sfumato", "whole")
+#: ε per code of both tables; None is clean.
+EPSILONS: tuple[float | None, ...] = (0.1, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, None)
+#: ε of a whole picture, where one code of it is sent; the paper has no such row.
+WHOLE_EPSILONS: tuple[float | None, ...] = (1.0, 2.0)
 
 ENCODERS: dict[str, Callable[[], Any]] = {
     "dcaconv-16": lambda: DCAConv((5, 4), leading="low"),

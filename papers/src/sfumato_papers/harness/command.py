@@ -65,7 +65,8 @@ def make_command(
         ran = None
         if kept is None:
             check_needed(chosen)
-            path = Path(str(wanted).format(**vars(chosen))) / file
+            usual = wanted == Path(output)
+            path = (Path(output.format(**vars(chosen))) if usual else wanted) / file
             with progress_bar(quiet=as_json) as progress:
                 ran = run(chosen, path, progress) or ()
         else:

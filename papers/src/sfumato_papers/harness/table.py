@@ -79,11 +79,6 @@ def show(value: Any, form: str = "", scale: float = 1) -> str:
     return format(value * scale if scale != 1 else value, form)
 
 
-def percent(share: float | None, digits: int = 1) -> str:
-    """A share in percent, without the sign."""
-    return "–" if share is None else f"{100 * share:.{digits}f}"
-
-
 def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
     """Items by what they have in common, in the order of their first."""
     groups: dict[Key, list[Item]] = {}

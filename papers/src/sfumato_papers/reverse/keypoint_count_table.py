@@ -13,7 +13,7 @@ from sfumato.adversary.metrics import Interval, mean_interval
 from sfumato.core.progress import Progress
 from sfumato_papers.harness import plot as draw
 from sfumato_papers.harness.command import Report, make_command
-from sfumato_papers.harness.table import Table, percent, table_of, wilson
+from sfumato_papers.harness.table import Table, show, table_of, wilson
 from sfumato_papers.posed_pairs import open_pairs, scene_folders
 from sfumato_papers.reverse.keypoint_count import JOURNAL, Outcome, Setting, Settings, run_fewer
 from sfumato_papers.reverse.keypoint_count_pictures import Rebuilt, read_privacy, run_privacy
@@ -140,7 +140,7 @@ def losses(rows: Sequence[Row], *, many: int = 1000, few: int = 200) -> list[str
             if before is None:
                 continue
             parts = [
-                f"{percent(a)} → {percent(b)} ({100 * (a - b):+.1f} lost)"
+                f"{show(a, '.1p')} → {show(b, '.1p')} ({100 * (a - b):+.1f} lost)"
                 for a, b in zip(before.recall, row.recall, strict=True)
                 if a is not None and b is not None
             ]

@@ -1,4 +1,4 @@
-"""What suppression costs: a picture is matched with a changed copy of itself.
+"""Reverse engineering, Table 2: what suppression costs, by matching a picture with a changed copy.
 
 The copy is seen from elsewhere (a homography), in another light, with noise, and is suppressed by
 itself. So boxes differ as they would between two photographs, and the truth is known exactly. The

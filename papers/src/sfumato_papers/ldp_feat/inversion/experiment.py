@@ -20,8 +20,14 @@ from sfumato_papers.ldp_feat.inversion.outcomes import (
     summarise,
 )
 from sfumato_papers.ldp_feat.inversion.painting import PICTURES, Settings, run_inversion
-from sfumato_papers.ldp_feat.inversion.pictures import MAX_KEYPOINTS, SIDE, load_squares, make_judge
-from sfumato_papers.ldp_feat.inversion.releases import Knowledge, Releases
+from sfumato_papers.ldp_feat.inversion.releases import (
+    MAX_KEYPOINTS,
+    SIDE,
+    Knowledge,
+    Releases,
+    load_squares,
+    make_judge,
+)
 from sfumato_papers.ldp_feat.inversion.sheets import draw_plot, draw_sheet, sheets_of
 from sfumato_papers.ldp_feat.inversion.tables import report_lines
 

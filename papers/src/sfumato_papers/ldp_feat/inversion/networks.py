@@ -27,7 +27,7 @@ from sfumato.core.types import Features
 from sfumato.dictionary import Dictionary
 from sfumato.features.extractors import find_extractor
 from sfumato.privacy.defence import PLAIN, Defence
-from sfumato_papers.ldp_feat.inversion.pictures import SIDE
+from sfumato_papers.ldp_feat.inversion.releases import SIDE
 
 #: Extractors whose keypoints turn: their frames can be inferred from the descriptors.
 FRAMED = ("sift",)

@@ -19,7 +19,7 @@ from sfumato.adversary.metrics import Interval, difference_interval, mean_interv
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.privacy.defence import PLAIN, Defence
 from sfumato_papers.harness.outcomes import append_record, decode, drop_torn_line, read_records
-from sfumato_papers.ldp_feat.inversion.pictures import Measures
+from sfumato_papers.ldp_feat.inversion.releases import Measures
 
 #: Facts that may change between a run and its continuation.
 _FREE = ("lpips",)

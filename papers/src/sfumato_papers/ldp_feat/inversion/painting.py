@@ -25,8 +25,14 @@ from sfumato_papers.harness.options import Checked, option
 from sfumato_papers.harness.work import tracked
 from sfumato_papers.ldp_feat.inversion.networks import Networks, Wanted
 from sfumato_papers.ldp_feat.inversion.outcomes import Outcome, OutcomeFile, Setting
-from sfumato_papers.ldp_feat.inversion.pictures import Judge, Picture, mean_colour
-from sfumato_papers.ldp_feat.inversion.releases import RECOVERIES, Releases, timed
+from sfumato_papers.ldp_feat.inversion.releases import (
+    RECOVERIES,
+    Judge,
+    Picture,
+    Releases,
+    mean_colour,
+    timed,
+)
 
 #: raw: SIFT and the baselines; lifting: ldp-feat Table 1; affine: its Fig. 3; words: ldp-feat
 #: Table 4; descriptors: reverse Table 1 and supplement Table 3.

@@ -14,8 +14,14 @@ from PIL import Image, ImageDraw, ImageFont
 from sfumato.adversary.metrics import Interval
 from sfumato.core.storage import write_file
 from sfumato_papers.harness import plot as draw
-from sfumato_papers.ldp_feat.inversion.outcomes import LADDER, Row, Setting
-from sfumato_papers.ldp_feat.inversion.pictures import SIDE
+from sfumato_papers.ldp_feat.inversion.outcomes import (
+    LADDER,
+    Row,
+    Setting,
+)
+from sfumato_papers.ldp_feat.inversion.releases import (
+    SIDE,
+)
 
 _COLORS = {
     "vertex": draw.RED,

@@ -113,6 +113,8 @@ def test_devices_can_fetch_the_words(served: Served, tmp_path: Path) -> None:
 
 def test_health_readiness_and_metrics_need_no_key(served: Served) -> None:
     assert served.client.get("/healthz").json() == {"status": "ok"}
+    while served.client.get("/readyz").status_code == 503:
+        time.sleep(0.01)
     assert served.client.get("/readyz").json()["status"] == "ready"
     room = served.map_id("a-name")
     served.localize(room, served.world.release)

@@ -13,6 +13,7 @@ import pytest
 
 from served import Serve, Served
 from sfumato.core.errors import DamagedFile, InvalidInput
+from sfumato.core.storage import TEMPORARY
 from sfumato.server.mapping import filing
 from sfumato.service.database import NAME, Database
 from sfumato.service.dictionaries import Dictionaries
@@ -117,6 +118,28 @@ def test_a_new_dictionary_is_filed_at_start_up(
 
     monkeypatch.setattr(filing, "write_index", must_not_search)
     restart(served)
+
+
+@pytest.mark.parametrize("missing", ["derived", "words-*"])
+def test_a_disk_without_room_is_no_reason_to_doubt_a_map(
+    served: Served, monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    """At start-up what queries need is stored beside a map; without room it is served anyway."""
+    room = served.map_id()
+    for folder in served.service.store.folder_of(room).glob(missing):
+        shutil.rmtree(folder)
+    real = Path.mkdir
+
+    def full(path: Path, *arguments: Any, **named: Any) -> None:
+        if path.name.startswith(TEMPORARY):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(path, *arguments, **named)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "mkdir", full)
+        assert restart(served).ids() == {room}
+    assert not list(served.service.store.quarantine.iterdir())
+    assert restart(served).ids() == {room}
 
 
 def test_a_crash_at_any_step_of_a_commit_loses_nothing_acknowledged(

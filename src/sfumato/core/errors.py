@@ -4,6 +4,7 @@ SfumatoError
 ├── InvalidInput            a value, an array or a file does not meet its requirement
 │   ├── UnreadableImage     a picture that cannot be decoded
 │   ├── MalformedRelease    bytes that are not one valid release
+│   ├── CannotWrite         a file or folder that the system refuses to write; an OSError too
 │   └── Mismatch            two things that do not belong together (extractor, dictionary)
 ├── DamagedFile             something on disk no longer is what was written
 ├── Missing                 an optional package or a weights file is not there
@@ -33,6 +34,18 @@ class UnreadableImage(InvalidInput):
 
 class MalformedRelease(InvalidInput):
     """Bytes that are not exactly one valid release."""
+
+
+class CannotWrite(InvalidInput, OSError):
+    """A file or folder that cannot be written: no room, no permission, no such folder.
+
+    It is an OSError as well, with that error's number, so that whoever goes on without the file
+    (a cache, a full disk) need not know where it was raised.
+    """
+
+    def __init__(self, message: str, number: int | None = None) -> None:
+        super().__init__(message)
+        self.errno = number
 
 
 class Mismatch(InvalidInput):

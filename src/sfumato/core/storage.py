@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.errors import DamagedFile, InvalidInput
+from sfumato.core.errors import CannotWrite, DamagedFile, InvalidInput
 from sfumato.core.files import open_plain, parse_json, read_limited
 from sfumato.core.npy_file import map_array
 
@@ -60,8 +60,8 @@ class NewFile:
             self._temporary = self.path.with_name(f"{TEMPORARY}{secrets.token_hex(8)}")
             self._file = self._temporary.open("xb")
         except FileNotFoundError:
-            raise InvalidInput(
-                f"the folder {self.path.parent} does not exist; make it first."
+            raise CannotWrite(
+                f"the folder {self.path.parent} does not exist; make it first.", errno.ENOENT
             ) from None
         except OSError as error:
             raise _unwritable(self.path, error) from None
@@ -109,10 +109,11 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         pass
 
 
-def _unwritable(path: Path, error: OSError) -> InvalidInput:
-    return InvalidInput(
+def _unwritable(path: Path, error: OSError) -> CannotWrite:
+    return CannotWrite(
         f"{path} cannot be written ({error.strerror or error}); choose a file in a folder that "
-        "can be written and has room."
+        "can be written and has room.",
+        error.errno,
     )
 
 

@@ -66,6 +66,8 @@ def file_away(world: Map, dictionaries: Dictionaries, *, again: bool = True) -> 
     for dictionary in dictionaries.of_extractor(world.extractor):
         try:
             file_under(world, dictionary, again=again)
+        except OSError:  # the disk, not the map
+            raise
         except SfumatoError as error:
             raise not_a_map(str(error).rstrip(".")) from None
 

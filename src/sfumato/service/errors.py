@@ -69,6 +69,8 @@ def busy(detail: str, retry_after: float = 1.0) -> ServiceError:
 
 def from_sfumato(error: SfumatoError) -> ServiceError:
     """The answer to a request that the library refused."""
+    if isinstance(error, OSError):
+        return from_storage(error)
     if isinstance(error, MalformedRelease):
         return ServiceError(400, "malformed-release", str(error))
     if isinstance(error, Mismatch):

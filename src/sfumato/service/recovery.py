@@ -137,11 +137,11 @@ def _check(store: Store, row: StoredMap, verify: Callable[[Path], None]) -> None
     folder = store.folder_of(row.id)
     try:
         verify(folder)
-    except (SfumatoError, ServiceError, ValueError, LookupError, TypeError) as error:
-        _quarantine(store, row, error)
     except OSError as error:
         # A full disk is no reason to doubt a map: it is served without what could not be stored.
         log("a map could not be filed away", level=logging.ERROR, **describe_error(error))
+    except (SfumatoError, ServiceError, ValueError, LookupError, TypeError) as error:
+        _quarantine(store, row, error)
 
 
 def _quarantine(store: Store, row: StoredMap, error: Exception) -> None:

@@ -13,9 +13,9 @@ import pytest
 
 from endurance.lines import ask_once
 from endurance.rig import ForkedServer, make_key, make_world
-from sfumato.service.edge import Edge
 from sfumato.service.metrics import Metrics
 from sfumato.service.protocol import GuardedHttp, guard_connections, raise_file_limit
+from sfumato.service.request_guard import RequestGuard
 from sfumato.service.run import _bind
 from sfumato.service.settings import Settings
 
@@ -91,7 +91,7 @@ def test_a_request_cut_by_the_grace_time_is_told_to_come_back() -> None:
             "headers": [(b"content-length", b"9")],
             "state": {},
         }
-        task = asyncio.create_task(Edge(forever, metrics=Metrics())(scope, forever, send))
+        task = asyncio.create_task(RequestGuard(forever, metrics=Metrics())(scope, forever, send))
         await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -13,7 +13,7 @@ import pytest
 
 from served import Serve, Served
 from sfumato.core.errors import InvalidInput
-from sfumato.service import edge
+from sfumato.service import request_guard
 from sfumato.service.bodies import pieces
 from sfumato.service.errors import ServiceError
 from sfumato.service.logs import JsonLines
@@ -86,7 +86,7 @@ def test_a_body_that_stops_coming_ends_with_408() -> None:
 def test_a_refused_body_is_read_on_for_a_moment_so_that_the_answer_arrives(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(edge, "_LINGER_SECONDS", 0.05)
+    monkeypatch.setattr(request_guard, "_LINGER_SECONDS", 0.05)
     steps = ({"type": "http.request", "body": bytes(1000), "more_body": True},) * 3
     said: list[Any] = []
 

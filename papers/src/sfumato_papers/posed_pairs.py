@@ -21,7 +21,7 @@ from sfumato.device.filters.stable import stable_order, survivals
 from sfumato.features import load_image
 from sfumato.features.folder import list_images
 from sfumato.server.mapping import Map, build_map_from_scenes, read_scene
-from sfumato.server.mapping.gather import gather_features
+from sfumato.server.mapping.extract_images import gather_features
 
 #: The reference map is made of all keypoints of this extractor, whatever is measured later.
 REFERENCE = "sift"

@@ -20,7 +20,7 @@ from sfumato.cli.server_options import read_certificates, read_key
 from sfumato.cli.suppression import make_suppress, suppression_facts, suppression_text
 from sfumato.client import Client, Prepared
 from sfumato.client.pins import own_words
-from sfumato.client.told import told
+from sfumato.client.release_cost import release_cost
 from sfumato.core.errors import InvalidInput
 from sfumato.core.types import Localization
 from sfumato.core.wire import MAGIC
@@ -204,7 +204,7 @@ def _leaving(
     """Say what is about to leave, before it does."""
 
     def tell(prepared: Prepared) -> None:
-        event, facts["sent"] = told(prepared.release)
+        event, facts["sent"] = release_cost(prepared.release)
         text = explanation_text(facts["sent"])
         shown = {name: value for name, value in text.items() if name in _SHORT}
         if hidden:

@@ -17,11 +17,11 @@ from starlette.exceptions import HTTPException
 from starlette.routing import compile_path
 
 from sfumato.core.errors import SfumatoError
-from sfumato.service import map_routes, query_routes, watch_routes
+from sfumato.service import map_routes, operation_routes, query_routes
 from sfumato.service.auditing import Audit
-from sfumato.service.edge import Edge
 from sfumato.service.errors import ServiceError, from_sfumato, from_storage
 from sfumato.service.metrics import forget_dead_workers
+from sfumato.service.request_guard import RequestGuard
 from sfumato.service.state import Service
 
 _ABOUT = """A device sends a protected release, never a picture, and learns where it is.
@@ -45,8 +45,8 @@ def create_app(service: Service) -> FastAPI:
     app.state.service = service
     app.include_router(map_routes.router, tags=["maps"])
     app.include_router(query_routes.router, tags=["queries"])
-    app.include_router(watch_routes.router, tags=["operation"])
-    app.add_middleware(Edge, metrics=service.metrics)
+    app.include_router(operation_routes.router, tags=["operation"])
+    app.add_middleware(RequestGuard, metrics=service.metrics)
     app.add_middleware(
         Audit,
         store=service.store.folder,

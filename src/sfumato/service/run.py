@@ -33,12 +33,12 @@ from sfumato.service import logs
 from sfumato.service.app import create_app
 from sfumato.service.database import one_sentence
 from sfumato.service.dictionaries import Dictionaries
-from sfumato.service.edge import MAX_HEADER_BYTES
 from sfumato.service.logs import log
 from sfumato.service.metrics import VARIABLE
 from sfumato.service.permissions import close_to_others, is_open, only_for_the_owner
 from sfumato.service.protocol import GuardedHttp, guard_connections, raise_file_limit
 from sfumato.service.recovery import StoreLock, recover
+from sfumato.service.request_guard import MAX_HEADER_BYTES
 from sfumato.service.settings import Settings
 from sfumato.service.state import make_service
 from sfumato.service.storage import Store

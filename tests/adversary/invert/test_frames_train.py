@@ -14,14 +14,14 @@ from skimage import data
 
 from commands import sfumato, sfumato_json
 from sfumato.adversary.invert.data import fit_square
-from sfumato.adversary.invert.frames import (
+from sfumato.adversary.invert.frames_data import FrameDataOptions, whole_pictures
+from sfumato.adversary.invert.frames_train import FrameTrainOptions, export_frames, train_frames
+from sfumato.adversary.invert.keypoint_angles import (
     FrameNetwork,
     find_neighbourhood,
     peak_angles,
     turn_errors,
 )
-from sfumato.adversary.invert.frames_data import FrameDataOptions, whole_pictures
-from sfumato.adversary.invert.frames_train import FrameTrainOptions, export_frames, train_frames
 from sfumato.core.errors import InvalidInput, Mismatch, Missing
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.adversary.recover import Recovered, vertex_attack
 from sfumato.adversary.recover.base import check_kind
-from sfumato.adversary.recover.choice import Candidates, chances, strangers
+from sfumato.adversary.recover.choose_descriptor import Candidates, chances, strangers
 from sfumato.adversary.recover.lattice import Precision, whole_vectors
 from sfumato.adversary.recover.lattice_kernel import reduce_rows, short_combinations
 from sfumato.core.errors import InvalidInput, Mismatch

@@ -28,7 +28,7 @@ from sfumato.device.mechanisms.lifting import SubspaceLifting
 from sfumato.dictionary import Dictionary
 from sfumato.server.mapping.assemble import SparseModel
 from sfumato.server.mapping.complete import cameras_of, track_lengths
-from sfumato.server.mapping.gather import gather_features
+from sfumato.server.mapping.extract_images import gather_features
 from sfumato.server.mapping.projection import project
 from sfumato.server.mapping.releases import reconstruct_releases
 from sfumato.server.mapping.scenes import Scene, read_scene

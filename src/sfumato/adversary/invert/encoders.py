@@ -80,7 +80,7 @@ def encode(
 
 def infer(seen: Encoded, extractor: str) -> Encoded:
     """Rows of raw or recovered descriptors with the frames their neighbours give away."""
-    from sfumato.adversary.invert.frames import infer_frames
+    from sfumato.adversary.invert.keypoint_angles import infer_frames
 
     return with_frames(seen, *infer_frames(seen.rows, seen.keypoints, seen.image_size, extractor))
 

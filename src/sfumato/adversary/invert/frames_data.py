@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato.adversary.invert.data import Pictures, fit_square, random_crop
 from sfumato.adversary.invert.encoders import scale_descriptors
-from sfumato.adversary.invert.frames import Neighbourhood, find_neighbourhood
+from sfumato.adversary.invert.keypoint_angles import Neighbourhood, find_neighbourhood
 from sfumato.core.arrays import read_arrays
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput

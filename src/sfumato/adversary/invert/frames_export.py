@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 
-from sfumato.adversary.invert.frames import COLUMNS, INPUTS, METADATA
 from sfumato.adversary.invert.frames_loop import part_of, read_run
 from sfumato.adversary.invert.frames_network import FrameArchitecture, FrameGuesser
+from sfumato.adversary.invert.keypoint_angles import COLUMNS, INPUTS, METADATA
 from sfumato.core.storage import write_file
 
 _OPSET = 17

@@ -19,15 +19,15 @@ from numpy.typing import NDArray
 from torch.nn import functional
 
 from sfumato.adversary.invert import tensors
-from sfumato.adversary.invert.frames import (
+from sfumato.adversary.invert.frames_data import FrameExample, FrameSource, Posed
+from sfumato.adversary.invert.frames_network import FrameArchitecture, FrameGuesser
+from sfumato.adversary.invert.frames_train import FrameTrainOptions, FrameTrainReport
+from sfumato.adversary.invert.keypoint_angles import (
     BINS,
     find_neighbourhood,
     peak_angles,
     turn_errors,
 )
-from sfumato.adversary.invert.frames_data import FrameExample, FrameSource, Posed
-from sfumato.adversary.invert.frames_network import FrameArchitecture, FrameGuesser
-from sfumato.adversary.invert.frames_train import FrameTrainOptions, FrameTrainReport
 from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch, SfumatoError
 from sfumato.core.progress import Progress
 from sfumato.core.storage import write_file

@@ -17,7 +17,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from sfumato.adversary.invert.frames import BINS, COLUMNS
+from sfumato.adversary.invert.keypoint_angles import BINS, COLUMNS
 from sfumato.core.checks import check_count
 
 _WAVES = 8

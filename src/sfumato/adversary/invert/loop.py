@@ -36,8 +36,8 @@ from sfumato.adversary.invert.losses import (
 )
 from sfumato.adversary.invert.network import Discriminator, Generator
 from sfumato.adversary.invert.sheet import score, write_sheet
+from sfumato.adversary.invert.start_from import Start
 from sfumato.adversary.invert.train import TrainOptions, TrainReport
-from sfumato.adversary.invert.warm import Start
 from sfumato.core.errors import InvalidInput, SfumatoError
 from sfumato.core.progress import Progress
 

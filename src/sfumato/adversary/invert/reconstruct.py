@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.adversary.invert.encoders import Encoded, Source, encode
-from sfumato.adversary.invert.looks import STRAIGHT, looks_of
 from sfumato.adversary.invert.session import open_session
 from sfumato.adversary.invert.sparse import map_pixels
+from sfumato.adversary.invert.turned_views import STRAIGHT, looks_of
 from sfumato.core.errors import Mismatch
 from sfumato.dictionary import Dictionary
 

@@ -15,7 +15,7 @@ from typing import Any
 from sfumato.adversary.invert.architecture import Architecture, check_torch
 from sfumato.adversary.invert.checkpoints import RunLock, find_checkpoint
 from sfumato.adversary.invert.data import DataOptions, ExampleSource, View, find_pictures
-from sfumato.adversary.invert.warm import Start
+from sfumato.adversary.invert.start_from import Start
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent

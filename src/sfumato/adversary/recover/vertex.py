@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.adversary.recover.base import Recovered, check_kind
-from sfumato.adversary.recover.choice import Candidates, chances, held_twice, strangers
+from sfumato.adversary.recover.choose_descriptor import Candidates, chances, held_twice, strangers
 from sfumato.adversary.recover.geometry import database_points
 from sfumato.adversary.recover.lattice import Precision, WholeVectors, whole_vectors
 from sfumato.adversary.recover.zeros import sparsest_point

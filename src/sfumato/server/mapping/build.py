@@ -17,12 +17,12 @@ from sfumato.core.types import Camera, Features, Pose
 from sfumato.features.extractors import check_request
 from sfumato.server.mapping.assemble import assemble_map
 from sfumato.server.mapping.correspondences import match_pairs
-from sfumato.server.mapping.gather import HoldOut, Images, gather_features, list_names
-from sfumato.server.mapping.known import place_points
+from sfumato.server.mapping.extract_images import HoldOut, Images, gather_features, list_names
+from sfumato.server.mapping.known_poses import place_points
 from sfumato.server.mapping.map import Map
 from sfumato.server.mapping.pairs import choose_pairs, named_pairs, read_pairs
 from sfumato.server.mapping.triangulate import TriangulationOptions
-from sfumato.server.mapping.unknown import MAX_SEED, place_images
+from sfumato.server.mapping.unknown_poses import MAX_SEED, place_images
 
 PairList = str | Path | Iterable[tuple[str, str]]
 Cameras = Camera | Mapping[str, Camera]

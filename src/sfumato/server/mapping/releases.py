@@ -35,7 +35,7 @@ from sfumato.server.mapping.map import Map
 from sfumato.server.mapping.private_pairs import PairCandidates, Rows, pair_candidates
 from sfumato.server.mapping.private_points import descriptors_for_map, file_under_words
 from sfumato.server.mapping.two_view import PairOptions, View, examine_pair
-from sfumato.server.mapping.unknown import MAX_SEED
+from sfumato.server.mapping.unknown_poses import MAX_SEED
 
 SUFFIX = ".sfr"
 _KINDS = (WordRelease, SubspaceRelease, PlainRelease)

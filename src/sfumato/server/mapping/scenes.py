@@ -23,7 +23,7 @@ from sfumato.features.extractors import check_request
 from sfumato.server.mapping.assemble import share_cameras
 from sfumato.server.mapping.build import build_map
 from sfumato.server.mapping.cameras import read_cameras_json
-from sfumato.server.mapping.gather import HoldOut
+from sfumato.server.mapping.extract_images import HoldOut
 from sfumato.server.mapping.map import Map
 from sfumato.server.mapping.triangulate import TriangulationOptions
 

@@ -13,7 +13,7 @@ from sfumato.core.progress import Progress, silent
 from sfumato.core.types import Camera, Features
 from sfumato.server.mapping.assemble import SparseModel
 from sfumato.server.mapping.cameras import guess_camera
-from sfumato.server.mapping.known import place_points
+from sfumato.server.mapping.known_poses import place_points
 from sfumato.server.mapping.triangulate import TriangulationOptions
 
 #: COLMAP keeps its seeds in 32 bits with a sign.

@@ -11,7 +11,7 @@ from sfumato.core.types import NOT_PROTECTED, PrivacyEvent
 from sfumato.device.explain import explain
 
 
-def told(release: KeypointRelease) -> tuple[PrivacyEvent, dict[str, Any]]:
+def release_cost(release: KeypointRelease) -> tuple[PrivacyEvent, dict[str, Any]]:
     """What it cost; and bytes, ε per descriptor and per picture, and what is not protected."""
     epsilon: float | None = getattr(release, "epsilon", None)
     exposed: tuple[str, ...] = NOT_PROTECTED

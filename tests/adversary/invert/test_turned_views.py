@@ -11,8 +11,8 @@ from scipy.spatial import cKDTree
 from onnx_bytes import save_painter
 from sfumato.adversary.invert.architecture import Architecture
 from sfumato.adversary.invert.encoders import Encoded, encode, with_frames
-from sfumato.adversary.invert.looks import FOUR, STRAIGHT, Look, looks_of
 from sfumato.adversary.invert.reconstruct import Inverter
+from sfumato.adversary.invert.turned_views import FOUR, STRAIGHT, Look, looks_of
 from sfumato.features import extract
 from support import photograph
 

@@ -13,7 +13,8 @@ from skimage import data
 
 from sfumato.adversary.invert.data import fit_square
 from sfumato.adversary.invert.encoders import scale_descriptors
-from sfumato.adversary.invert.frames import (
+from sfumato.adversary.invert.frames_data import Posed
+from sfumato.adversary.invert.keypoint_angles import (
     BINS,
     SHIPPED,
     FrameNetwork,
@@ -22,7 +23,6 @@ from sfumato.adversary.invert.frames import (
     peak_angles,
     turn_errors,
 )
-from sfumato.adversary.invert.frames_data import Posed
 from sfumato.core.errors import InvalidInput, Mismatch, Missing
 from sfumato.features import extract
 

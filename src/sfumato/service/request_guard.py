@@ -21,7 +21,7 @@ _LINGER_BYTES = 8 << 20
 MAX_HEADER_BYTES = 16_384
 
 
-class Edge:
+class RequestGuard:
     """ASGI middleware. Reads what is left of a refused body for a moment before it closes.
 
     A socket closed on unread bytes is reset, and the client may lose the answer that says why.

@@ -190,3 +190,27 @@ def test_huge_numbers_are_refused_by_the_library(tmp_path: Path, value: float) -
     ):
         with pytest.raises(InvalidInput):
             use()
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-8"])
+def test_letters_that_cannot_be_printed_are_spelled_out(encoding: str) -> None:
+    program = [sys.executable, "-c", "from sfumato.cli.app import main; main()"]
+    run = subprocess.run(
+        [*program, "protect", "-h"],
+        capture_output=True,
+        check=True,
+        env={**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"},
+    )
+    shown = run.stdout.decode(encoding)
+    assert ("ε" if encoding == "utf-8" else "epsilon per") in shown
+    assert "\\u03b5" not in shown
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    import sfumato as sf
+    from sfumato.cli.app import main
+
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"sfumato {sf.__version__}\n"

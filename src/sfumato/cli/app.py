@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import signal
 import sys
@@ -10,7 +11,10 @@ from contextlib import contextmanager, nullcontext, suppress
 from io import TextIOWrapper
 from types import FrameType
 
+from sfumato.core.text import spell_out
+
 _STOPPED = b"sfumato: stopped\n"
+_SPELL_OUT = "sfumato-spell-out"
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -59,9 +63,10 @@ def _repair_streams() -> None:
     if sys.stdout is None:
         _say(b"sfumato: the output is closed; give it a place to go, /dev/null for instance.\n")
         raise SystemExit(2)
+    codecs.register_error(_SPELL_OUT, spell_out)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a letter this terminal lacks is no reason to stop
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors=_SPELL_OUT)
 
 
 def _say(text: bytes) -> None:

@@ -6,9 +6,11 @@ import errno
 import os
 import sys
 from contextlib import suppress
+from typing import Annotated
 
 import typer
 
+from sfumato import __version__
 from sfumato.cli import (
     attack,
     audit,
@@ -27,21 +29,35 @@ from sfumato.cli import (
 )
 from sfumato.cli import map as maps
 from sfumato.cli.numbers import check_numbers
-from sfumato.cli.output import note
+from sfumato.cli.output import emit_lines, note
 from sfumato.core.errors import SfumatoError
 
 app = typer.Typer(
     name="sfumato",
-    help="Privacy toolkit for image features: protect, work with, attack and measure.",
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        emit_lines([f"sfumato {__version__}"])
+        raise typer.Exit
+
+
 @app.callback()
-def root() -> None:
-    """Privacy toolkit for image features: protect, work with, attack and measure."""
+def root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Privacy toolkit for image features: protect, work with, attack and measure.
+
+    First: sfumato demo. Then: sfumato protect PHOTO --explain --epsilon 8
+    """
 
 
 app.command("demo")(demo.run)

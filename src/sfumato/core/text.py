@@ -4,6 +4,25 @@ from __future__ import annotations
 
 import re
 
+#: What our own texts use, for terminals and files that know only ASCII or a Windows code page.
+_SPELLED = {
+    "ε": "epsilon",
+    "ω": "omega",
+    "δ": "delta",
+    "∞": "inf",
+    "≥": ">=",
+    "≤": "<=",
+    "→": "->",
+    "−": "-",
+    "–": "-",
+    "—": "-",
+    "·": "*",
+    "×": "x",
+    "…": "...",
+    "°": " degrees",
+    "√": "sqrt",
+}
+
 #: Everything that is not a letter, a mark, a digit, a sign or a plain space: control characters,
 #: escape codes, marks that turn the direction of writing, bytes that were no UTF-8.
 _ODD = re.compile(r"[^\x20-\x7e]")
@@ -35,3 +54,14 @@ def _json_named(letter: str) -> str:
         return letter
     units = letter.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4))
+
+
+def spell_out(error: UnicodeError) -> tuple[str, int]:
+    """For codecs: a letter that cannot be printed here is spelled out, ε as "epsilon"."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    letters = error.object[error.start : error.end]
+    spelled = (
+        _SPELLED.get(one) or one.encode("ascii", "backslashreplace").decode() for one in letters
+    )
+    return "".join(spelled), error.end

@@ -73,7 +73,7 @@ def test_the_ledger_counts_and_refuses(
     common = ["protect", photo, "--epsilon", 10, "--dictionary", words, "--keep", 20]
     common += ["--ledger", tmp_path / "ledger", "--cap", 300]
     assert sfumato(*common, "-o", tmp_path / "1.sfr") == 0
-    assert "has spent ε = 200 on 1 pictures; 100 left" in capsys.readouterr().out
+    assert "has spent ε = 200 on 1 picture; 100 left" in capsys.readouterr().out
     assert sfumato(*common, "-o", tmp_path / "2.sfr") == 2
     assert "Nothing was released" in capsys.readouterr().err
     assert not (tmp_path / "2.sfr").exists()

@@ -108,7 +108,7 @@ def test_a_failing_detector_writes_nothing_and_charges_nothing(
     assert not shown.out
     assert not out.exists()
     assert sfumato("protect", *common, "--keep", 5, "-o", out, *ledger) == 0
-    assert "has spent ε = 50 on 1 pictures" in capsys.readouterr().out
+    assert "has spent ε = 50 on 1 picture" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

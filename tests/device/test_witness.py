@@ -69,7 +69,7 @@ def test_a_lowered_cap_is_not_undone_by_an_older_copy(tmp_path: Path, path: Path
 
 def test_a_deleted_ledger_is_not_begun_again_at_zero_unseen(path: Path) -> None:
     path.unlink()
-    with pytest.raises(LedgerError, match=r"is gone; it had 2 entries") as told:
+    with pytest.raises(LedgerError, match=r"is gone; it had counted 2 changes") as told:
         Ledger(path)
     assert not path.exists()
     way_on(str(told.value)).unlink()

@@ -1,5 +1,5 @@
 """Services for the tests of the service."""
 
-from service_fixtures import serve, served, world
+from service_fixtures import serve, served, undisturbed, world
 
-__all__ = ["serve", "served", "world"]
+__all__ = ["serve", "served", "undisturbed", "world"]

@@ -22,7 +22,7 @@ NoLedgerOption = Annotated[
 ]
 SessionOption = Annotated[str, typer.Option(help="The ledger's session to charge.")]
 CapOption = Annotated[
-    float | None, typer.Option(help="ε the session may spend; can be lowered later.")
+    float | None, typer.Option(help="ε the session may ever spend; kept, and only ever lowered.")
 ]
 
 NOT_COUNTED = "none (--no-ledger): what leaves now is not counted anywhere"
@@ -87,11 +87,17 @@ def ledger_text(
             f"{event.unit}"
         )
     rest, bare = facts["epsilon_remaining"], facts["without_guarantee"]
-    state = (
-        f"session {facts['session']!r} holds {bare} of {facts['pictures']} pictures sent "
-        "without a guarantee; no cap can count them"
-        if bare
-        else f"session {facts['session']!r} has spent ε = {facts['epsilon_spent']:.10g} "
-        f"on {facts['pictures']} pictures" + ("" if rest is None else f"; {rest:.10g} left")
-    )
+    count = facts["pictures"] - bare
+    if facts["charged"] is None:  # beside a release without a guarantee no ε is shown
+        state = (
+            f"session {facts['session']!r} holds {bare:,} of {facts['pictures']:,} pictures sent "
+            "without a guarantee; no cap can count them"
+        )
+    else:
+        state = (
+            f"session {facts['session']!r} has spent ε = {facts['epsilon_spent']:.10g} on "
+            f"{count:,} picture{'' if count == 1 else 's'}"
+        )
+        state += "" if rest is None else f"; {rest:.10g} left"
+        state += f"; {bare:,} more were sent without a guarantee" if bare else ""
     return {"charged": charged, "ledger": f"{state}; {facts['path']}"}

@@ -12,6 +12,7 @@ from sfumato.cli.output import JsonFlag, emit_facts, emit_json, progress_bar
 app = typer.Typer(
     help="Build public dictionaries, or say what one is made of.",
     rich_markup_mode=None,
+    no_args_is_help=True,
 )
 
 

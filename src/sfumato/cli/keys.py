@@ -9,15 +9,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
-from sfumato.cli.output import JsonFlag, emit_facts, emit_json, emit_lines, note, printer
+from sfumato.cli.output import JsonFlag, emit_facts, emit_json, emit_lines, note
 from sfumato.core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from sfumato.service.keys import Key, Keys
 
-app = typer.Typer(help="Make, list and revoke the API keys of a service.", rich_markup_mode=None)
+app = typer.Typer(
+    help="Make, list and revoke the API keys of a service.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
 Store = Annotated[Path, typer.Option(help="The service's folder.")]
 
 
@@ -99,14 +102,16 @@ def list_keys(store: Store, as_json: JsonFlag = False) -> None:
     if as_json:
         emit_json({"keys": [_as_dict(key) for key in found]})
         return
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in ("id", "tenant", "role", "created", "expires", "revoked"):
-        table.add_column(name)
+    rows = [("id", "tenant", "role", "created", "expires", "revoked")]
     for key in found:
-        end = f"{key.expires or ''}{' (expired)' if key.is_expired else ''}"
-        table.add_row(key.id, key.tenant, key.role, key.created, end, key.revoked or "")
-    with printer() as console:
-        console.print(table)
+        end = f"{key.expires or '-'}{' (expired)' if key.is_expired else ''}"
+        rows.append((key.id, key.tenant, key.role, key.created, end, key.revoked or "-"))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    # Whole ids whatever the width of the terminal: `revoke` is given what is shown here.
+    emit_lines(
+        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )
 
 
 @app.command()

@@ -67,6 +67,6 @@ def run(
             f"{made.num_observations:,} observations",
             "asked with": f"{', '.join(made.accepts)}; words of {words or 'none'}",
             "notice": made.notice,
-            "ledger": "none: a map is public, and no ε counts what it shows of its own pictures",
+            "ledger": "none: no ε covers a map; it shows the operator what its own pictures show",
         },
     )

@@ -98,6 +98,9 @@ def run_command(words: list[str]) -> int:
         return _refused(_LOST.format("Broken pipe"))
     except (typer.TyperException, SfumatoError) as error:
         message = getattr(error, "format_message", None)
+        if message and type(error).__name__ == "NoArgsIsHelpError":  # a group without its command
+            emit_lines([message()])
+            return 0
         return _refused(message() if message else str(error))
     except OSError as error:
         return _refused(_about(error))

@@ -10,7 +10,9 @@ import typer
 from sfumato.cli.output import JsonFlag, emit_json, emit_lines, progress_bar
 
 app = typer.Typer(
-    help="Check, repair, back up and restore a service's folder.", rich_markup_mode=None
+    help="Check, repair, back up and restore a service's folder.",
+    rich_markup_mode=None,
+    no_args_is_help=True,
 )
 Folder = Annotated[Path, typer.Argument(metavar="STORE", help="The service's folder.")]
 
@@ -113,7 +115,12 @@ def restore_store(
     if as_json:
         emit_json({"store": str(store), "maps": made.maps})
         return
-    emit_lines([f"{made.maps} maps restored to {store}, every checksum compared."])
+    emit_lines(
+        [
+            f"{made.maps} maps restored to {store}, every checksum compared.",
+            "Keys are as they were when the backup was made: revoke again what was revoked since.",
+        ]
+    )
 
 
 def _say(sentences: list[str]) -> None:

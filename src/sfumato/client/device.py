@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -133,7 +133,7 @@ class Prepared:
     """
 
     release: KeypointRelease
-    data: bytes
+    data: bytes = field(repr=False)
     path: Path | None = None
 
 

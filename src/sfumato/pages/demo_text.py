@@ -98,9 +98,26 @@ def notes(result: DemoResult) -> tuple[str, ...]:
         f"Medians over {result.num_queries} queries. A pose is right within {settings.max_cm:g} "
         f"cm and {settings.max_deg:g}°, every other one that is returned counts as wrong; the "
         "median error is over all poses returned.",
+        *_wrong_poses(result),
         "ε per picture is N·ε: what all N descriptors of the median picture add up to.",
         not_protected_sentence(result),
     )
+
+
+def _wrong_poses(result: DemoResult) -> tuple[str, ...]:
+    """How far off our wrong poses are: a little beyond the limit, or somewhere else."""
+    wrong = [
+        answer
+        for row in result.rows
+        if row.method == OURS
+        for answer in row.answers
+        if answer.found.localized and not answer.is_right
+    ]
+    if not wrong:
+        return ()
+    far = max(answer.error_cm or 0.0 for answer in wrong)
+    turned = max(answer.error_deg or 0.0 for answer in wrong)
+    return (f"Our wrong poses are off by at most {far:,.1f} cm and {turned:.1f}°.",)
 
 
 def odds(epsilon: float) -> str:

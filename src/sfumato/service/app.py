@@ -20,6 +20,7 @@ from sfumato.core.errors import SfumatoError
 from sfumato.service import map_routes, operation_routes, query_routes
 from sfumato.service.auditing import Audit
 from sfumato.service.errors import ServiceError, from_sfumato, from_storage
+from sfumato.service.logs import log
 from sfumato.service.metrics import forget_dead_workers
 from sfumato.service.request_guard import RequestGuard
 from sfumato.service.state import Service
@@ -68,9 +69,11 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     service: Service = app.state.service
     forget_dead_workers()
     _notice_the_end(service)
+    log("started", workers=service.settings.workers)
     yield
     await service.stop_plans()
     service.close()
+    log("stopped")
 
 
 def _notice_the_end(service: Service) -> None:

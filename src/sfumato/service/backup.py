@@ -134,13 +134,23 @@ def _copy_maps(
     return count
 
 
+def _link_or_copy(source: str, target: str) -> None:
+    """Two mounts of one file system look like one disk and cannot be linked."""
+    try:
+        os.link(source, target)
+    except OSError as error:
+        if error.errno not in (errno.EXDEV, errno.EMLINK, errno.EPERM):
+            raise
+        shutil.copyfile(source, target)
+
+
 def _copy_map(source: Path, target: Path, *, linked: bool) -> str | None:
     """Copy one folder and check the copy; the reason if that failed."""
     try:
         shutil.copytree(
             source,
             target,
-            copy_function=os.link if linked else shutil.copyfile,
+            copy_function=_link_or_copy if linked else shutil.copyfile,
             ignore=lambda _, names: [name for name in names if name.startswith(TEMPORARY)],
         )
     except shutil.Error as error:

@@ -17,6 +17,7 @@ from sfumato.service.processes import Charge, Computer, Limits, Stopped, Work
 #: A job that has run for so many seconds makes room for another tenant's and goes on at low
 #: priority.
 LONG_SECONDS = 0.5
+_TRY_AGAIN_SECONDS = 1.0
 
 
 def _free(_: int) -> None:
@@ -127,11 +128,13 @@ class ComputeQueue:
     def _warm_up(self) -> None:
         for _ in range(self._places):
             computer = Computer(self._limits)
-            try:
-                computer.start()
-            except (OSError, EOFError) as error:
-                log("no computing process can be started", level=ERROR, **describe_error(error))
-                return
+            while not self._is_closed.is_set():
+                try:
+                    computer.start()
+                    break
+                except (OSError, EOFError) as error:
+                    log("no computing process", level=ERROR, **describe_error(error))
+                    self._is_closed.wait(_TRY_AGAIN_SECONDS)
             self._idle.put(computer)
         self._is_warm.set()
 

@@ -97,7 +97,7 @@ class Database:
     def _connect(self) -> sqlite3.Connection:
         if not self.read_only:
             options = "mode=rw" if self.path.exists() else "mode=rwc"
-        elif _size(self.path.with_name(f"{NAME}-wal")):
+        elif _is_open(self.path):
             options = "mode=ro"  # a live store: what is in its log counts
         else:
             # A snapshot on a read-only disk has no shared memory beside it: it cannot change
@@ -118,7 +118,8 @@ class Database:
         if not self.read_only:
             return (os.getpid(),)
         found = self.path.stat()
-        return os.getpid(), found.st_ino, found.st_mtime_ns, found.st_size
+        state = (found.st_ino, found.st_mtime_ns, found.st_size, _is_open(self.path))
+        return os.getpid(), *state
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
@@ -167,6 +168,15 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except FileNotFoundError:
         return 0
+
+
+def _is_open(path: Path) -> bool:
+    """Whether somebody writes to a database, or its log holds what was not folded in yet.
+
+    A log may be empty: so it is after every start in good order.
+    """
+    log, shared = path.with_name(f"{NAME}-wal"), path.with_name(f"{NAME}-shm")
+    return bool(_size(log)) or (log.exists() and shared.exists())
 
 
 def _refuse_to_begin_anew(folder: Path) -> None:

@@ -85,7 +85,7 @@ async def upload(
             await asyncio.to_thread(store.commit, draft, key, stored.id, name, info)
     finally:
         service.end_upload(key.tenant)
-    service.start_plan(stored.id, None)
+    service.start_plan(key.tenant, stored.id, None)
     return info_of(stored, service)
 
 

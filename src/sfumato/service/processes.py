@@ -11,6 +11,7 @@ new one is there in milliseconds.
 from __future__ import annotations
 
 import ctypes
+import errno
 import importlib
 import json
 import multiprocessing
@@ -29,7 +30,7 @@ from typing import Any
 
 from sfumato.core.errors import SfumatoError
 from sfumato.service import logs
-from sfumato.service.errors import ServiceError, from_sfumato, from_storage, internal
+from sfumato.service.errors import ServiceError, busy, from_sfumato, from_storage, internal
 
 _IDLE_SECONDS = 2.0
 _LOOK_EVERY = 0.1  # seconds between looks at whether anybody still waits
@@ -67,13 +68,23 @@ class Computer:
 
     def start(self) -> None:
         """Fork, and wait until it can compute."""
-        self._line, theirs = _context.Pipe()
-        self._process = _context.Process(target=_serve, args=(theirs, self._limits), daemon=True)
-        self._process.start()
-        theirs.close()
+        ours, theirs = _context.Pipe()
+        process = _context.Process(target=_serve, args=(theirs, self._limits), daemon=True)
+        try:
+            process.start()
+        except BaseException:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
         # This process would wait at its own end, for ever, for one that ignores SIGTERM.
-        self._at_exit = Finalize(None, self._process.kill, exitpriority=1)
-        self._line.recv_bytes()
+        self._at_exit = Finalize(None, process.kill, exitpriority=1)
+        self._process, self._line = process, ours
+        try:
+            ours.recv_bytes()
+        except (EOFError, OSError):
+            self.end()
+            raise OSError(errno.EAGAIN, "a computing process ended before it was ready") from None
 
     def run(
         self,
@@ -86,7 +97,11 @@ class Computer:
     ) -> Any:
         """The result of `work(settings, body)` there, or the ServiceError it ended with."""
         if self._process is None:
-            self.start()
+            try:
+                self.start()
+            except (OSError, EOFError) as error:
+                logs.log("no computing process", level=logs.ERROR, **logs.describe_error(error))
+                raise busy("no process can be started for this now; try again.", 2) from None
         assert self._line is not None
         name = f"{work.__module__}:{work.__qualname__}"
         try:

@@ -26,6 +26,7 @@ _ANSWER = (
 _FILES = 256  # kept free for maps, uploads and metadata
 _REFUSED = 64  # sockets beyond the limit that are answered before they are closed
 _WANTED = 65_536
+_LINES, _BYTES_PER_LINE = 512, 16  # so many lines may be short, further ones not on average
 
 
 def raise_file_limit() -> None:
@@ -57,6 +58,7 @@ class GuardedHttp(H11Protocol):
 
     _timer: asyncio.TimerHandle | None = None
     _address = ""
+    _num_bytes = _num_lines = 0
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -82,11 +84,25 @@ class GuardedHttp(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
+        if self._is_shredded(data):
+            self.transport.abort()
+            return
         if self._timer is None and self._is_idle():  # the first byte of a further request
             self._wait()
         super().data_received(data)
         if not self._is_idle():
             self._stop()
+
+    def _is_shredded(self, data: bytes) -> bool:
+        """Whether what came so far is cut into pieces of a few bytes.
+
+        Parsing takes time for each chunk and each line, not for each byte: bodies in chunks of one
+        byte would keep a worker busy for seconds. Bodies of real clients have a line end in 65,536
+        bytes by chance, and two for each chunk of some kilobytes.
+        """
+        self._num_bytes += len(data)
+        self._num_lines += data.count(b"\n")
+        return self._num_lines > _LINES and self._num_lines * _BYTES_PER_LINE > self._num_bytes
 
     def _is_idle(self) -> bool:
         return self.cycle is None or self.cycle.response_complete

@@ -90,7 +90,7 @@ async def plan(
     if made is None and (service.store.read_only or not service.settings.plan_images):
         made = {"failed": "this server makes none, and none was made before."}
     if made is None:
-        service.start_plan(stored.id, step)
+        service.start_plan(key.tenant, stored.id, step)
         raise busy("the plan is being made; ask again.", 10)
     if "failed" in made:
         raise ServiceError(409, "no-plan", f"there is no plan for this map: {made['failed']}")

@@ -13,12 +13,12 @@ from __future__ import annotations
 import fcntl
 import json
 import logging
+import os
 import secrets
 import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
 
 from sfumato.core.errors import DamagedFile, InvalidInput, SfumatoError
 from sfumato.core.storage import sync_directory
@@ -34,10 +34,13 @@ from sfumato.service.survey import survey
 
 
 class StoreLock:
-    """Held alone by who recovers, shared by all who serve."""
+    """Held alone by who recovers, shared by all who serve.
+
+    The folder itself is locked: a file for that purpose looks stale, and would be removed.
+    """
 
     def __init__(self, folder: Path) -> None:
-        self._file: BinaryIO = (folder / "lock").open("ab")
+        self._folder = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
 
     def take_alone(self, *, patience: float = 10.0) -> None:
         """Wait a little: workers whose first process was killed need a moment to notice."""
@@ -55,13 +58,13 @@ class StoreLock:
 
     def _try(self, kind: int) -> bool:
         try:
-            fcntl.flock(self._file, kind | fcntl.LOCK_NB)
+            fcntl.flock(self._folder, kind | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         return True
 
     def close(self) -> None:
-        self._file.close()
+        os.close(self._folder)
 
 
 def recover(store: Store, dictionaries: Dictionaries) -> None:
@@ -69,7 +72,7 @@ def recover(store: Store, dictionaries: Dictionaries) -> None:
     store.database.check()
     found = survey(store.folder, store)
     found.refuse_a_loss(store.folder)
-    for map_id in found.leaving:
+    for map_id in found.leaving - found.rows.keys():
         store.finish_leaving(map_id)
     for path in found.cut:
         if path.parent == store.maps:

@@ -19,6 +19,8 @@ from sfumato.service.metrics import Metrics
 _LINGER_SECONDS = 2.0
 _LINGER_BYTES = 8 << 20
 MAX_HEADER_BYTES = 16_384
+#: The service asks itself whether it is ready; that is neither logged nor counted.
+STARTING = "x-sfumato-starting"
 
 
 class RequestGuard:
@@ -59,7 +61,8 @@ class RequestGuard:
                 await request.answer(internal())
         finally:
             self._metrics.in_flight.dec()
-            self._account(scope, request)
+            if not _asks_itself(scope):
+                self._account(scope, request)
 
     def _account(self, scope: Scope, request: _Request) -> None:
         route = getattr(scope.get("route"), "path", "unmatched")
@@ -152,6 +155,10 @@ def _header_bytes(scope: Scope) -> int:
     """The web server bounds only a header that comes in pieces, not one that comes at once."""
     line = len(scope.get("raw_path") or b"") + len(scope["query_string"])
     return line + sum(len(name) + len(value) for name, value in scope["headers"])
+
+
+def _asks_itself(scope: Scope) -> bool:
+    return scope.get("path") == "/readyz" and STARTING.encode() in dict(scope["headers"])
 
 
 def _has_body(scope: Scope) -> bool:

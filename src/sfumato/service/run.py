@@ -38,7 +38,7 @@ from sfumato.service.metrics import VARIABLE
 from sfumato.service.permissions import close_to_others, is_open, only_for_the_owner
 from sfumato.service.protocol import GuardedHttp, guard_connections, raise_file_limit
 from sfumato.service.recovery import StoreLock, recover
-from sfumato.service.request_guard import MAX_HEADER_BYTES
+from sfumato.service.request_guard import MAX_HEADER_BYTES, STARTING
 from sfumato.service.settings import Settings
 from sfumato.service.state import make_service
 from sfumato.service.storage import Store
@@ -209,6 +209,8 @@ def worker_app() -> FastAPI:
     """The application of one of several workers, made in its own process."""
     given = json.loads(os.environ[WORKER_SETTINGS])
     settings = Settings.from_json(given["settings"])
+    # Something that tidies temporary folders may have removed them since the start.
+    (Path(given["run"]) / "metrics").mkdir(parents=True, exist_ok=True)
     logs.configure()
     threading.Thread(target=_end_with, args=(given["parent"],), daemon=True).start()
     guard_connections(settings)
@@ -233,7 +235,8 @@ def _tell_when_ready(listening: socket.socket, ready: Callable[[str, int], None]
         while True:
             with suppress(OSError, http.client.HTTPException):
                 connection = http.client.HTTPConnection(reachable, port, timeout=5)
-                connection.request("GET", "/readyz", headers={"Connection": "close"})
+                headers = {"Connection": "close", STARTING: "1"}
+                connection.request("GET", "/readyz", headers=headers)
                 if connection.getresponse().status == 200:
                     ready(host, port)
                     return

@@ -63,11 +63,11 @@ class Service:
     def end_upload(self, tenant: str) -> None:
         self.uploads[tenant] -= 1
 
-    def start_plan(self, map_id: str, epsilon: float | None) -> None:
+    def start_plan(self, tenant: str, map_id: str, epsilon: float | None) -> None:
         """Make a plan in the background, once."""
         name = (map_id, epsilon)
         if self.settings.plan_images and name not in self._planning:
-            task = asyncio.get_running_loop().create_task(self._plan(map_id, epsilon))
+            task = asyncio.get_running_loop().create_task(self._plan(tenant, map_id, epsilon))
             self._planning[name] = task
             task.add_done_callback(lambda done: self._planned(name, done))
 
@@ -76,13 +76,13 @@ class Service:
         if not done.cancelled():
             done.exception()  # a plan that failed is asked for again by whoever needs it
 
-    async def _plan(self, map_id: str, epsilon: float | None) -> None:
+    async def _plan(self, tenant: str, map_id: str, epsilon: float | None) -> None:
         given = {
             "settings": self.settings.to_json(),
             "folder": str(self.store.folder_of(map_id)),
             "epsilon": epsilon,
         }
-        await self.planner.run(map_id, plan_for_map, given, seconds=_DAY)
+        await self.planner.run(tenant, plan_for_map, given, seconds=_DAY)
 
     async def stop_plans(self) -> None:
         """Nobody waits for a plan when the service ends."""

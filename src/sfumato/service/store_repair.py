@@ -168,5 +168,5 @@ def _adopt(store: Store, one: Adoption) -> None:
 
 
 def _forget(database: sqlite3.Connection, map_id: str) -> None:
-    for table in ("maps", "quarantined"):
+    for table in ("maps", "quarantined", "leaving"):
         database.execute(f"DELETE FROM {table} WHERE id = ?", (map_id,))  # noqa: S608

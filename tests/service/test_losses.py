@@ -198,6 +198,21 @@ def test_an_upload_that_was_cut_explains_itself(serve: Serve) -> None:
     assert not files_of(serve.store / "aside")
 
 
+@pytest.mark.parametrize("labels", [(), (LABEL, ARRIVING)])
+def test_a_map_without_a_row_is_erased_only_if_it_was_never_acknowledged(
+    serve: Serve, labels: tuple[str, ...]
+) -> None:
+    (kept,) = store_with_maps(serve, 1)
+    stranger = serve.store / "maps" / "stranger"
+    shutil.copytree(serve.store / "maps" / kept, stranger)
+    label = (stranger / LABEL).read_bytes()
+    (stranger / LABEL).unlink()
+    for name in labels:
+        (stranger / name).write_bytes(label)
+    assert start(serve) == {kept}
+    assert files_of(serve.store / "aside") == ["stranger"]
+
+
 def test_an_upload_cut_after_its_row_is_finished(serve: Serve) -> None:
     (room,) = store_with_maps(serve, 1)
     folder = serve.store / "maps" / room
@@ -219,6 +234,18 @@ def test_a_missing_map_among_others_comes_back_with_its_name(serve: Serve) -> No
     assert sfumato("store", "repair", serve.store, "--apply") == 0
     assert start(serve) == ids
     assert sfumato("store", "check", serve.store) == 0
+
+
+def test_a_map_that_returns_twice_is_kept_twice(serve: Serve) -> None:
+    lost = min(store_with_maps(serve))
+    folder, away = serve.store / "maps" / lost, serve.store / "elsewhere"
+    folder.rename(away)
+    start(serve)
+    for _ in range(2):
+        shutil.copytree(away, folder)
+        start(serve)
+        assert not folder.exists()
+    assert files_of(serve.store / "quarantine") == files_of(serve.store / "aside") == [lost]
 
 
 def test_missing_maps_are_forgotten_only_when_asked(serve: Serve) -> None:

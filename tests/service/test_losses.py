@@ -222,6 +222,20 @@ def test_an_upload_cut_after_its_row_is_finished(serve: Serve) -> None:
     assert not (folder / ARRIVING).exists()
 
 
+def test_a_label_that_disagrees_with_its_row_is_written_anew(serve: Serve) -> None:
+    """Else a repair after the next loss would give a map to whom the label names."""
+    first, second = sorted(store_with_maps(serve, 2))
+    labels = [serve.store / "maps" / one / LABEL for one in (first, second)]
+    right = labels[0].read_bytes()
+    for wrong in (labels[1].read_bytes(), b"", b"{}", None):
+        if wrong is None:
+            labels[0].unlink()
+        else:
+            labels[0].write_bytes(wrong)
+        start(serve)
+        assert labels[0].read_bytes() == right
+
+
 def test_a_missing_map_among_others_comes_back_with_its_name(serve: Serve) -> None:
     ids = store_with_maps(serve)
     lost = min(ids)

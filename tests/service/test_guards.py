@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hmac
+import math
 import os
 import sqlite3
 import stat
@@ -226,4 +227,25 @@ def test_the_burst_is_granted_and_nothing_beyond_it(tmp_path: Path) -> None:
         rates.spend("key")
     with pytest.raises(ServiceError):
         rates.spend("key")
+    rates.close()
+
+
+@pytest.mark.parametrize(("per_minute", "seconds"), [(30, 2.0), (240, 0.25)])
+def test_tokens_come_back_at_the_rate_of_the_setting(
+    tmp_path: Path, per_minute: float, seconds: float
+) -> None:
+    clock = [100.0]
+    rates = Rates(tmp_path / "rates.db", per_minute=per_minute, burst=1, clock=lambda: clock[0])
+    rates.spend("key")
+    with pytest.raises(ServiceError) as error:
+        rates.spend("key")
+    assert error.value.headers["Retry-After"] == str(math.ceil(seconds))
+    clock[0] += seconds * 0.75
+    with pytest.raises(ServiceError):
+        rates.spend("key")
+    clock[0] -= 50.0  # a clock that goes back takes nothing away
+    with pytest.raises(ServiceError):
+        rates.spend("key")
+    clock[0] += seconds * 0.25
+    rates.spend("key")
     rates.close()

@@ -114,22 +114,25 @@ def test_an_equal_cap_is_no_raise_and_each_cap_is_compared_with_its_own(tmp_path
 @pytest.mark.parametrize(
     "edit",
     [
-        "UPDATE sessions SET spent = 0",
-        "UPDATE sessions SET cap_session = NULL",
+        "UPDATE sessions SET spent = 0 WHERE name = 'default'",
+        "UPDATE sessions SET cap_session = NULL WHERE name = 'default'",
         "DELETE FROM charges",
         "UPDATE charges SET epsilon = 1",
         "UPDATE ledger SET count = 1",
         "UPDATE ledger SET identity = 'another'",
         "INSERT INTO ledger SELECT * FROM ledger",
         "DELETE FROM ledger",
-        "DELETE FROM sessions",
+        "DELETE FROM sessions WHERE name = 'default'",
         "INSERT INTO charges SELECT 9, 'default', time, mechanism, 1, 1, 0 FROM charges",
     ],
 )
 def test_a_total_that_was_edited_is_noticed(tmp_path: Path, edit: str) -> None:
     Ledger(tmp_path / "l", caps=Caps(session=10)).charge(event(4.0))
+    for session in ("aaa", "zzz"):
+        Ledger(tmp_path / "l", session=session)
     with closing(sqlite3.connect(tmp_path / "l")) as database:
         database.execute(edit)
         database.commit()
-    with pytest.raises(LedgerError, match="damaged"):
-        Ledger(tmp_path / "l")
+    for session in ("default", "aaa", "zzz"):  # whoever opens it, for whatever session
+        with pytest.raises(LedgerError, match="damaged"):
+            Ledger(tmp_path / "l", session=session)

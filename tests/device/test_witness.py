@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import shutil
 from pathlib import Path
@@ -125,6 +127,20 @@ def test_a_state_folder_that_cannot_be_used_is_told_before_a_charge(
     with pytest.raises(LedgerError, match=r"set XDG_STATE_HOME.*Nothing was released"):
         Ledger(path)
     monkeypatch.undo()
+
+
+def test_a_witness_that_cannot_be_written_is_told_before_a_charge(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_only(*_: object) -> int:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    ledger = Ledger(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", read_only)
+        with pytest.raises(LedgerError, match=r"Read-only file system.*Nothing was released"):
+            ledger.charge(EVENT)
+    assert ledger.spent().pictures == 1
 
 
 def test_what_is_remembered_is_for_the_person_alone(path: Path, state: Path) -> None:

@@ -124,8 +124,10 @@ def test_a_state_folder_that_cannot_be_used_is_told_before_a_charge(
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    with pytest.raises(LedgerError, match=r"set XDG_STATE_HOME.*Nothing was released"):
-        Ledger(path)
+    for ledger in (path, tmp_path / "new"):
+        with pytest.raises(LedgerError, match=r"set XDG_STATE_HOME.*Nothing was released"):
+            Ledger(ledger)
+    assert not (tmp_path / "new").exists()
     monkeypatch.undo()
 
 

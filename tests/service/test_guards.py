@@ -6,6 +6,7 @@ import errno
 import hmac
 import math
 import os
+import shutil
 import sqlite3
 import stat
 from pathlib import Path
@@ -167,7 +168,7 @@ def test_so_much_room_is_kept_free_and_so_many_maps_are_allowed(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     free = SimpleNamespace(free=1000)
-    monkeypatch.setattr(storage.shutil, "disk_usage", lambda _: free)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: free)
     store.check_room(600, 400)
     with pytest.raises(ServiceError) as error:
         store.check_room(601, 400)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -85,6 +86,13 @@ def hopeless_plan(given: dict[str, Any], body: bytes, charge: Charge) -> Any:
 
 def echo(given: dict[str, Any], body: bytes, charge: Charge) -> Any:
     return {"given": given, "length": len(body), "pid": os.getpid(), "nice": os.nice(0)}
+
+
+def bounds(given: dict[str, Any], body: bytes, charge: Charge) -> Any:
+    """What the kernel allows this process."""
+    kinds = {"core": resource.RLIMIT_CORE, "data": resource.RLIMIT_DATA, "cpu": resource.RLIMIT_CPU}
+    allowed = {name: resource.getrlimit(kind) for name, kind in kinds.items()}
+    return {**allowed, "used": time.process_time()}
 
 
 def never(given: dict[str, Any], body: bytes, charge: Charge) -> Any:

@@ -11,7 +11,7 @@ import pytest
 from sfumato.core.codes import Codes, code_type
 from sfumato.core.errors import InvalidInput
 from sfumato.core.odds import Coin, exp_bounds, response_coin, subset_coin
-from sfumato.core.releases import PlainRelease, WordRelease
+from sfumato.core.releases import CandidateRelease, CodeRelease, PlainRelease, WordRelease
 from sfumato.core.types import CAMERA_MODELS, Camera, Localization, Pose, PrivacyEvent
 
 ONE_FOCAL = {"SIMPLE_PINHOLE", "SIMPLE_RADIAL", "RADIAL"}
@@ -198,3 +198,61 @@ def test_dictionaries_have_2_to_16777216_words(num_words: int, fits: bool) -> No
     else:
         with pytest.raises(InvalidInput, match="num_words must be between 2 and 16777216"):
             make()
+
+
+@pytest.mark.parametrize(
+    ("codes", "positions", "sentence"),
+    [
+        ([0, 5], [0, 6], "codes must lie between 0 and 4"),
+        ([-1, 4], [0, 6], "codes must lie between 0 and 4"),
+        ([0, 4], [0, 7], "positions must lie between 0 and 6"),
+        ([0, 4], [-1, 6], "positions must lie between 0 and 6"),
+        ([0, 4], [6, 0], "strictly increasing"),
+        ([0, 4], [3, 3], "strictly increasing"),
+        ([0, 4], [0], "of one length"),
+        ([0.0, 4.0], [0, 6], "whole numbers"),
+        ([[0, 4]], [0, 6], "codes must"),
+    ],
+)
+def test_codes_lie_among_their_values_and_positions(
+    codes: Any, positions: Any, sentence: str
+) -> None:
+    def made(codes: Any, positions: Any) -> CodeRelease:
+        return CodeRelease(
+            codes=np.array(codes),
+            positions=np.array(positions),
+            num_values=5,
+            num_positions=7,
+            epsilon=1.0,
+            encoder="tiny",
+        )
+
+    assert made([0, 4], [0, 6]).codes.tolist() == [0, 4]
+    with pytest.raises(InvalidInput, match=sentence):
+        made(codes, positions)
+
+
+@pytest.mark.parametrize(
+    ("candidates", "sentence"),
+    [
+        ([[[1, 2], [1, 1]]], "strictly increasing"),  # an order of its own could tell the true one
+        ([[[1, 2], [1, 2]]], "strictly increasing"),
+        ([[1, 2]], "candidates must"),
+        ([[[1, 2]], [[1, 2]]], "candidates must"),
+        (np.zeros((1, 0, 2)), "subset_size"),
+        (np.zeros((1, 1, 0)), "dimension"),
+    ],
+)
+def test_candidates_are_ordered_and_of_one_shape(candidates: Any, sentence: str) -> None:
+    def made(candidates: Any) -> CandidateRelease:
+        return CandidateRelease(
+            candidates=np.array(candidates, dtype=np.uint8),
+            epsilon=1.0,
+            keypoints=np.ones((1, 2), dtype=np.float32),
+            image_size=(10, 5),
+            extractor="tiny",
+        )
+
+    assert made([[[1, 1], [1, 2]]]).subset_size == 2
+    with pytest.raises(InvalidInput, match=sentence):
+        made(candidates)

@@ -42,6 +42,15 @@ def resealed(data: bytearray) -> bytes:
     return bytes(data[:-4]) + struct.pack("<I", zlib.crc32(data[:-4]))
 
 
+@pytest.mark.parametrize("kind", sorted({*KINDS} - {"codes"}))
+@pytest.mark.parametrize("size", [(0, 9), (9, 0), (65_537, 9), (9, 65_537), (2**32 - 1, 2**32 - 1)])
+def test_a_picture_that_cannot_be_is_refused(kind: str, size: tuple[int, int]) -> None:
+    data = bytearray(one_of_each_release()[kind].to_bytes())
+    struct.pack_into("<II", data, 12, *size)
+    with pytest.raises(MalformedRelease):
+        Release.from_bytes(resealed(data))
+
+
 def mutate(data: bytes, generator: np.random.Generator) -> bytes:
     """One random edit: bits, bytes, integers of the header, length, or a splice."""
     edit = generator.integers(6)

@@ -117,6 +117,16 @@ def test_a_new_ledger_is_in_its_folder_after_a_power_cut(
     assert done == ["link", str(tmp_path)]
 
 
+def test_making_a_ledger_leaves_nothing_else_behind(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    Ledger(folder / "l").charge(event())
+    assert {path.name for path in folder.iterdir()} <= {"l", "l-wal", "l-shm"}
+    with pytest.raises(LedgerError, match="cannot be made"):
+        Ledger(tmp_path / "none" / "l")
+    assert not (tmp_path / "none").exists()
+
+
 def test_many_pictures_are_charged_as_each_alone_would_be(tmp_path: Path) -> None:
     together, alone = Ledger(tmp_path / "a"), Ledger(tmp_path / "b")
     together.charge(event(0.1, 3), pictures=5)

@@ -82,3 +82,9 @@ def test_what_cannot_be_enrolled_is_refused() -> None:
             as_features(FACES[:1], "tiny"),
             rng=np.random.default_rng(0),  # type: ignore[arg-type]
         )
+
+
+def test_embeddings_of_another_kind_are_not_released() -> None:
+    memoised = MemoisedLifting(LIFTING, FACES[0], SECRET)
+    with pytest.raises(Mismatch, match="'tiny' words"):
+        memoised.release(as_features(FACES[:1], "another"), rng=RNG)

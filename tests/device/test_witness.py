@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import shutil
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 from sfumato.core.errors import LedgerError
 from sfumato.core.types import PrivacyEvent
 from sfumato.device.ledger import Caps, Ledger
+from sfumato.device.witness import watched
 
 EVENT = PrivacyEvent("subset", 1.0, 10, "one descriptor", ())
 
@@ -121,9 +124,43 @@ def test_a_state_folder_that_cannot_be_used_is_told_before_a_charge(
 ) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    with pytest.raises(LedgerError, match=r"set XDG_STATE_HOME.*Nothing was released"):
-        Ledger(path)
+    for ledger in (path, tmp_path / "new"):
+        with pytest.raises(LedgerError, match=r"set XDG_STATE_HOME.*Nothing was released"):
+            Ledger(ledger)
+    assert not (tmp_path / "new").exists()
     monkeypatch.undo()
+
+
+def test_a_witness_that_cannot_be_written_is_told_before_a_charge(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_only(*_: object) -> int:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    ledger = Ledger(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", read_only)
+        with pytest.raises(LedgerError, match=r"Read-only file system.*Nothing was released"):
+            ledger.charge(EVENT)
+    assert ledger.spent().pictures == 1
+
+
+def test_what_is_remembered_is_for_the_person_alone(path: Path, state: Path) -> None:
+    assert state.stat().st_mode & 0o077 == 0  # it says where ledgers are
+    (file,) = state.iterdir()
+    number, name = file.read_bytes().split(b"\n", 1)
+    assert (number, name) == (b"%020d" % 2, b"%s\n" % str(path.resolve()).encode())
+
+
+def test_a_witness_never_forgets_what_another_program_wrote(path: Path, state: Path) -> None:
+    (file,) = state.iterdir()
+    with watched(path, file.name, 2) as watch:
+        further = b"%020d" % 9 + file.read_bytes()[20:]
+        file.write_bytes(further)
+        watch.remember(3)
+        assert file.read_bytes() == further
+        watch.remember(10)
+    assert int(file.read_bytes()[:20]) == 10
 
 
 def test_both_files_restored_together_are_not_noticed(

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import hmac
+import math
 import os
+import shutil
 import sqlite3
 import stat
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from sfumato.core.errors import InvalidInput
+from sfumato.service import storage
 from sfumato.service.errors import ServiceError
 from sfumato.service.keys import Key, still_valid
 from sfumato.service.rates import Rates
@@ -124,6 +129,62 @@ def test_an_upload_whose_key_was_revoked_meanwhile_leaves_nothing(store: Store) 
     assert not list(store.incoming.iterdir())
 
 
+def nothing_was_added(store: Store, before: set[str]) -> bool:
+    return (
+        store.ids() == before
+        and {path.name for path in store.maps.iterdir()} == before
+        and not list(store.incoming.iterdir())
+        and not store.leaving()
+    )
+
+
+def test_a_name_that_was_taken_meanwhile_is_refused_and_leaves_nothing(store: Store) -> None:
+    key, _ = store.keys.create("ann", "owner")
+    add_map(store, key, "a" * 22, "hall")
+    with pytest.raises(ServiceError) as error:
+        add_map(store, key, "b" * 22, "hall")
+    assert (error.value.status, error.value.code) == (409, "name-taken")
+    assert nothing_was_added(store, {"a" * 22})
+
+
+@pytest.mark.parametrize("step", ["write_arriving", "sync_tree", "insert", "acknowledge"])
+def test_an_upload_that_fails_at_any_step_is_an_error_and_leaves_nothing(
+    store: Store, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def full(*_: Any) -> None:
+        if step == "insert":
+            raise sqlite3.OperationalError("database or disk is full")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    key, _ = store.keys.create("ann", "owner")
+    monkeypatch.setattr(storage, step, full)
+    with pytest.raises(ServiceError) as error:
+        add_map(store, key, "a" * 22, "hall")
+    assert error.value.status == 507
+    assert nothing_was_added(store, set())
+
+
+def test_so_much_room_is_kept_free_and_so_many_maps_are_allowed(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free = SimpleNamespace(free=1000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: free)
+    store.check_room(600, 400)
+    with pytest.raises(ServiceError) as error:
+        store.check_room(601, 400)
+    assert error.value.status == 507
+    assert store.why_not_writable(999) is None
+    assert "1000 are free" in (store.why_not_writable(1000) or "")
+    key, _ = store.keys.create("ann", "owner")
+    add_map(store, key, "a" * 22, "hall")
+    store.check_name_is_free("ann", "stairs", 2)
+    store.check_name_is_free("bob", "hall", 1)  # others' maps do not count
+    for name, most, code in (("hall", 2, "name-taken"), ("stairs", 1, "too-many-maps")):
+        with pytest.raises(ServiceError) as error:
+            store.check_name_is_free("ann", name, most)
+        assert (error.value.status, error.value.code) == (409, code)
+
+
 def test_a_transaction_that_fails_is_rolled_back_and_the_next_one_works(store: Store) -> None:
     insert = "INSERT INTO maps VALUES ('ann', ?, 'hall', '{}')"
     with pytest.raises(sqlite3.IntegrityError), store.database.write() as database:
@@ -167,4 +228,25 @@ def test_the_burst_is_granted_and_nothing_beyond_it(tmp_path: Path) -> None:
         rates.spend("key")
     with pytest.raises(ServiceError):
         rates.spend("key")
+    rates.close()
+
+
+@pytest.mark.parametrize(("per_minute", "seconds"), [(30, 2.0), (240, 0.25)])
+def test_tokens_come_back_at_the_rate_of_the_setting(
+    tmp_path: Path, per_minute: float, seconds: float
+) -> None:
+    clock = [100.0]
+    rates = Rates(tmp_path / "rates.db", per_minute=per_minute, burst=1, clock=lambda: clock[0])
+    rates.spend("key")
+    with pytest.raises(ServiceError) as error:
+        rates.spend("key")
+    assert error.value.headers["Retry-After"] == str(math.ceil(seconds))
+    clock[0] += seconds * 0.75
+    with pytest.raises(ServiceError):
+        rates.spend("key")
+    clock[0] -= 50.0  # a clock that goes back takes nothing away
+    with pytest.raises(ServiceError):
+        rates.spend("key")
+    clock[0] += seconds * 0.25
+    rates.spend("key")
     rates.close()

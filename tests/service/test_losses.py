@@ -18,9 +18,9 @@ from sfumato.core.errors import DamagedFile, InvalidInput
 from sfumato.service.database import NAME, Database
 from sfumato.service.dictionaries import Dictionaries
 from sfumato.service.keys import Keys
-from sfumato.service.labels import ARRIVING, LABEL
+from sfumato.service.labels import ARRIVING, LABEL, read_label
 from sfumato.service.recovery import StoreLock, recover
-from sfumato.service.storage import Store
+from sfumato.service.storage import Store, StoredMap
 
 
 def start(serve: Serve) -> set[str]:
@@ -41,6 +41,14 @@ def contents(folder: Path) -> dict[str, bytes]:
         for file in (folder / part).rglob("*")
         if file.is_file()
     }
+
+
+def rows_of(folder: Path) -> list[StoredMap]:
+    store = Store(folder, read_only=True)
+    try:
+        return sorted(store.all(), key=lambda row: row.id)
+    finally:
+        store.database.close()
 
 
 def store_with_maps(serve: Serve, count: int = 3) -> set[str]:
@@ -198,6 +206,21 @@ def test_an_upload_that_was_cut_explains_itself(serve: Serve) -> None:
     assert not files_of(serve.store / "aside")
 
 
+@pytest.mark.parametrize("labels", [(), (LABEL, ARRIVING)])
+def test_a_map_without_a_row_is_erased_only_if_it_was_never_acknowledged(
+    serve: Serve, labels: tuple[str, ...]
+) -> None:
+    (kept,) = store_with_maps(serve, 1)
+    stranger = serve.store / "maps" / "stranger"
+    shutil.copytree(serve.store / "maps" / kept, stranger)
+    label = (stranger / LABEL).read_bytes()
+    (stranger / LABEL).unlink()
+    for name in labels:
+        (stranger / name).write_bytes(label)
+    assert start(serve) == {kept}
+    assert files_of(serve.store / "aside") == ["stranger"]
+
+
 def test_an_upload_cut_after_its_row_is_finished(serve: Serve) -> None:
     (room,) = store_with_maps(serve, 1)
     folder = serve.store / "maps" / room
@@ -207,9 +230,33 @@ def test_an_upload_cut_after_its_row_is_finished(serve: Serve) -> None:
     assert not (folder / ARRIVING).exists()
 
 
+def test_a_label_that_disagrees_with_its_row_is_written_anew(serve: Serve) -> None:
+    """Else a repair after the next loss would give a map to whom the label names."""
+    first, second = sorted(store_with_maps(serve, 2))
+    labels = [serve.store / "maps" / one / LABEL for one in (first, second)]
+    right = labels[0].read_bytes()
+    for wrong in (labels[1].read_bytes(), b"", b"{}", None):
+        if wrong is None:
+            labels[0].unlink()
+        else:
+            labels[0].write_bytes(wrong)
+        start(serve)
+        assert labels[0].read_bytes() == right
+
+
+def test_labels_that_are_on_disks_today_can_be_read(tmp_path: Path) -> None:
+    label = (
+        '{"format": 1, "tenant": "ann", "id": "aaaa", "name": "hall", "info": {"points": 3},'
+        ' "checksum": "2002c920d3d97804f31fd97d7f0f45204d56b1fe0bf513e90b02b4d3f0cb5e21"}'
+    )
+    (tmp_path / LABEL).write_text(label)
+    assert read_label(tmp_path) == StoredMap("ann", "aaaa", "hall", {"points": 3})
+
+
 def test_a_missing_map_among_others_comes_back_with_its_name(serve: Serve) -> None:
     ids = store_with_maps(serve)
     lost = min(ids)
+    before = rows_of(serve.store)
     away = serve.store / "elsewhere"
     (serve.store / "maps" / lost).rename(away)
     assert start(serve) == ids - {lost}
@@ -218,7 +265,20 @@ def test_a_missing_map_among_others_comes_back_with_its_name(serve: Serve) -> No
     assert files_of(serve.store / "quarantine") == [lost]  # … and erases nothing
     assert sfumato("store", "repair", serve.store, "--apply") == 0
     assert start(serve) == ids
+    assert rows_of(serve.store) == before  # tenant, name and all that is told about it
     assert sfumato("store", "check", serve.store) == 0
+
+
+def test_a_map_that_returns_twice_is_kept_twice(serve: Serve) -> None:
+    lost = min(store_with_maps(serve))
+    folder, away = serve.store / "maps" / lost, serve.store / "elsewhere"
+    folder.rename(away)
+    start(serve)
+    for _ in range(2):
+        shutil.copytree(away, folder)
+        start(serve)
+        assert not folder.exists()
+    assert files_of(serve.store / "quarantine") == files_of(serve.store / "aside") == [lost]
 
 
 def test_missing_maps_are_forgotten_only_when_asked(serve: Serve) -> None:

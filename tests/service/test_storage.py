@@ -57,6 +57,8 @@ def test_leftovers_of_a_crash_are_erased_and_all_else_is_moved_aside(
     precious.mkdir()
     (precious / "kept").write_bytes(b"x")
     (store.incoming / "link").symlink_to(precious)
+    (store.incoming / ".tmp-01").symlink_to(precious)
+    (store.incoming / ".tmp-02").write_bytes(b"x")
     restart(served)
     assert [path.name for path in store.maps.iterdir()] == [room]
     assert not list(store.incoming.iterdir())

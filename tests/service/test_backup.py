@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 import tarfile
 import threading
@@ -154,3 +156,18 @@ def test_a_backup_of_the_first_version_can_be_restored(tmp_path: Path, serve: Se
     owner = bearer("sfk_d72b741af23818fa_Z2iZfH9nzrbweVhg3VECFYBWMnGpatDw_QTy_JUdHec")
     (entry,) = serve().client.get("/v1/maps", headers=owner).json()["maps"]
     assert entry["name"] == "hall"
+
+
+def test_mounts_that_cannot_be_linked_are_copied(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two mounts of one file system have one device number, and refuse links between them."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EXDEV, "Invalid cross-device link")
+
+    served = serve()
+    room = served.map_id()
+    monkeypatch.setattr(os, "link", refuse)
+    assert sfumato("store", "backup", serve.store, tmp_path / "copy") == 0
+    assert (tmp_path / "copy" / "maps" / room / "points.npy").is_file()

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import computations
-from sfumato.service import compute
+from sfumato.service import compute, processes
 from sfumato.service.compute import ComputeQueue
 from sfumato.service.errors import ServiceError, busy
 from sfumato.service.processes import Limits
@@ -239,3 +239,36 @@ def test_a_process_that_forgets_to_close_ends_all_the_same(tmp_path: Path) -> No
         check=True,
     )
     assert not is_alive(int(shown.stdout))
+
+
+def test_a_process_that_cannot_be_started_is_started_later(
+    line: ComputeQueue, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No room for a process, for a moment: one answer says so, and the next one is right."""
+    with monkeypatch.context() as patch:
+        patch.setattr(processes._context, "Process", FailingProcess)
+        for _ in range(3):
+            assert failure(line, computations.echo).code == "busy"
+    assert run(line, computations.echo)["length"] == 0
+
+
+class FailingProcess:
+    """A process for which there is no room."""
+
+    def __init__(self, **_: Any) -> None:
+        pass
+
+    def start(self) -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+
+def test_a_queue_warms_up_as_soon_as_it_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compute, "_TRY_AGAIN_SECONDS", 0.01)
+    with monkeypatch.context() as patch:
+        patch.setattr(processes._context, "Process", FailingProcess)
+        made = ComputeQueue("test", places=1, waiting=1, limits=Limits(200 * MIB), warm=True)
+        time.sleep(0.1)
+        assert not made.is_warm
+    while not made.is_warm:
+        time.sleep(0.01)
+    made.close()

@@ -103,3 +103,24 @@ def test_a_request_cut_by_the_grace_time_is_told_to_come_back() -> None:
     assert (b"retry-after", b"2") in start["headers"]
     assert (b"connection", b"close") in start["headers"]
     assert json.loads(body["body"])["error"] == "busy"
+
+
+def test_a_body_in_pieces_of_a_byte_is_cut_off(tmp_path: Path) -> None:
+    """Parsing costs by the piece: one connection could keep a worker busy for seconds."""
+    world, store = make_world(tmp_path), tmp_path / "store"
+    key = make_key(store)
+    server = ForkedServer(store, world.words)
+    try:
+        url = server.wait_ready()
+        host, port = url.removeprefix("http://").split(":")
+        head = b"POST /v1/maps/x/localize HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+        with socket.create_connection((host, int(port))) as line:
+            line.sendall(head)
+            pieces = b"1\r\nx\r\n" * 10_000_000
+            with pytest.raises((ConnectionResetError, BrokenPipeError)):
+                line.sendall(pieces)
+        made = asyncio.run(ask_once(url, key, "POST", "/v1/maps?name=a", world.tar()))
+        path = f"/v1/maps/{made.json()['id']}/localize"
+        assert asyncio.run(ask_once(url, key, "POST", path, world.release)).status == 200
+    finally:
+        server.kill()

@@ -381,3 +381,51 @@ def test_folders_that_are_no_store_are_refused(
             assert sfumato("store", *words, folder) == 2
             assert "store" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_map_that_repair_took_back_is_not_deleted_by_an_older_decision(
+    serve: Serve, tmp_path: Path
+) -> None:
+    """A delete that was cut leaves its note; whoever adopts the map again has decided anew."""
+    room = min(store_with_maps(serve))
+    shutil.copytree(serve.store / "maps" / room, tmp_path / room)
+    with closing(sqlite3.connect(serve.store / NAME)) as database:
+        database.execute("DELETE FROM maps WHERE id = ?", (room,))
+        database.execute("INSERT INTO leaving VALUES (?)", (room,))
+        database.commit()
+    shutil.rmtree(serve.store / "maps" / room)
+    (serve.store / "aside").mkdir(exist_ok=True)
+    shutil.move(tmp_path / room, serve.store / "aside" / room)
+    assert sfumato("store", "repair", serve.store, "--apply") == 0
+    assert room in start(serve)
+    assert room in start(serve)
+    assert room in files_of(serve.store / "maps")
+
+
+def test_a_reader_beside_a_service_sees_what_was_just_changed(serve: Serve) -> None:
+    """After a start in good order the log of a store is empty, and the store is live."""
+    store_with_maps(serve, 1)
+    writer = Database(serve.store)
+    try:
+        writer.connection().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        reader = Database(serve.store, read_only=True)
+        key, text = Keys(writer).create("a", "query")
+        assert Keys(reader).find(text) is not None
+        Keys(writer).revoke(key.id)
+        assert Keys(reader).find(text) is None
+        reader.close()
+    finally:
+        writer.close()
+
+
+def test_removing_files_of_a_living_service_lets_no_second_one_in(serve: Serve) -> None:
+    store_with_maps(serve, 1)
+    first = StoreLock(serve.store)
+    first.take_alone()
+    for file in serve.store.glob("lock*"):
+        file.unlink()
+    second = StoreLock(serve.store)
+    with pytest.raises(InvalidInput, match="another sfumato serve"):
+        second.take_alone(patience=0.0)
+    for lock in (first, second):
+        lock.close()

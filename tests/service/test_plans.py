@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from served import Served
 from sfumato.core.progress import silent
 from sfumato.privacy.plan import Choice, Plan
 from sfumato.service import plans
@@ -39,3 +41,19 @@ def test_the_smallest_epsilon_that_is_enough_is_found_by_halving(
     tried.clear()
     assert plans._best(WORLD, [tiny_dictionary(64)], 7.5, settings, silent)["epsilon"] == 7.5
     assert tried == [7.5]
+
+
+def test_plans_of_all_maps_of_a_tenant_wait_in_one_line(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    async def noted(tenant: str, *_: Any, **__: Any) -> None:
+        asked.append(tenant)
+
+    monkeypatch.setattr(served.service.planner, "run", noted)
+    monkeypatch.setattr(served.service, "settings", replace(served.service.settings, plan_images=1))
+    first, second = served.map_id("one"), served.map_id("two")
+    for room in (first, second):
+        served.client.get(f"/v1/maps/{room}/plan?epsilon=3", headers=served.query)
+    assert set(asked) == {"a"}

@@ -14,6 +14,7 @@ from sfumato.core.errors import SfumatoError
 from sfumato.server.mapping.map import Map
 from sfumato.service import map_routes
 from sfumato.service.localizing import OpenMaps
+from support import tiny_dictionary
 
 
 def test_an_uploaded_map_is_described_without_the_makers_names(served: Served) -> None:
@@ -98,3 +99,15 @@ def test_of_two_uploads_at_once_under_one_name_one_wins(
     assert sorted(answer.status_code for answer in answers) == [201, 409]
     assert len(files_of(served.service.store.maps)) == 1
     assert files_of(served.service.store.incoming) == []
+
+
+def test_work_on_a_deleted_map_does_not_bring_its_folder_back(served: Served) -> None:
+    """A plan or a query may still have it open; what it stores beside the map goes nowhere."""
+    room = served.map_id()
+    folder = served.service.store.folder_of(room)
+    world = Map.load(folder)
+    served.service.store.remove("a", room)
+    world.word_index(tiny_dictionary(32, dimension=16))
+    with pytest.raises(OSError, match="cannot be written"):
+        world.store_derived()
+    assert not folder.exists()

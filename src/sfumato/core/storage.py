@@ -127,14 +127,20 @@ def sync_directory(path: Path) -> None:
 
 
 @contextmanager
-def new_directory(path: Path, *, replace: bool = False) -> Iterator[Path]:
-    """Fill a directory under a temporary name; it appears under `path` when all went well."""
+def new_directory(
+    path: Path, *, replace: bool = False, make_parents: bool = True
+) -> Iterator[Path]:
+    """Fill a directory under a temporary name; it appears under `path` when all went well.
+
+    Without make_parents it is refused where its parent is gone, deleted by somebody meanwhile.
+    """
     path = Path(path)
     if path.exists() and not replace:
         raise InvalidInput(f"{path} exists already; choose another name or remove it.")
     temporary = path.with_name(f"{TEMPORARY}{secrets.token_hex(8)}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        if make_parents:
+            path.parent.mkdir(parents=True, exist_ok=True)
         temporary.mkdir()
     except OSError as error:
         raise _unwritable(path, error) from None
@@ -164,9 +170,10 @@ def save_arrays(
     *,
     files: Mapping[str, bytes] | None = None,
     replace: bool = False,
+    make_parents: bool = True,
 ) -> None:
     """Store arrays and a manifest as one directory."""
-    with new_directory(path, replace=replace) as directory:
+    with new_directory(path, replace=replace, make_parents=make_parents) as directory:
         checksums: dict[str, str] = {}
         for name, array in arrays.items():
             file = directory / f"{name}.npy"

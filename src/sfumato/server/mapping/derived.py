@@ -19,7 +19,7 @@ NAMES = ("image_of_feature", "observations_per_image", "point_starts", "point_ro
 def save_derived(map_folder: Path, map_checksum: str, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Store them, or raise OSError."""
     manifest = {"kind": KIND, "map": map_checksum}
-    save_arrays(map_folder / FOLDER, arrays, manifest, replace=True)
+    save_arrays(map_folder / FOLDER, arrays, manifest, replace=True, make_parents=False)
 
 
 def load_derived(map_folder: Path, map_checksum: str, *, verify: bool) -> dict[str, NDArray[Any]]:

@@ -45,7 +45,8 @@ def write_index(
 ) -> None:
     """Store an index, or raise OSError."""
     manifest = {"kind": KIND, "map": map_checksum, "dictionary": fingerprint}
-    save_arrays(_folder(map_folder, fingerprint), index.arrays(), manifest, replace=True)
+    folder = _folder(map_folder, fingerprint)
+    save_arrays(folder, index.arrays(), manifest, replace=True, make_parents=False)
 
 
 def stored_indices(map_folder: Path) -> list[str]:

@@ -153,7 +153,7 @@ def test_a_long_header_is_refused_however_it_arrives(tmp_path: Path) -> None:
     try:
         url = server.wait_ready()
         host, port = url.removeprefix("http://").split(":")
-        for long in ("X-Long: " + "x" * 40_000, "X-Long: x\r\n" * 4000 + "X-End: x"):
+        for long in ("X-Long: " + "x" * 40_000, f"X-Long: {30 * 'x'}\r\n" * 1000 + "X-End: x"):
             with socket.create_connection((host, int(port))) as line:
                 line.sendall(f"GET /healthz HTTP/1.1\r\nHost: x\r\n{long}\r\n\r\n".encode())
                 answer = line.recv(4096)

@@ -6,6 +6,7 @@ import asyncio
 import socket
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -156,8 +157,9 @@ def test_a_long_header_is_refused_however_it_arrives(tmp_path: Path) -> None:
         for long in ("X-Long: " + "x" * 40_000, f"X-Long: {30 * 'x'}\r\n" * 1000 + "X-End: x"):
             with socket.create_connection((host, int(port))) as line:
                 line.sendall(f"GET /healthz HTTP/1.1\r\nHost: x\r\n{long}\r\n\r\n".encode())
-                answer = line.recv(4096)
-            assert answer.startswith((b"HTTP/1.1 431", b"HTTP/1.1 400")), answer[:100]
+                with suppress(ConnectionResetError):  # closed on what it did not want to read
+                    answer = line.recv(4096)
+                    assert answer.startswith((b"HTTP/1.1 431", b"HTTP/1.1 400")), answer[:100]
         path = "/healthz?" + "x" * 17_000
         assert asyncio.run(ask_once(url, key, "GET", path)).status in (400, 431)
         assert asyncio.run(ask_once(url, key, "GET", "/healthz?" + "x" * 8000)).status == 200

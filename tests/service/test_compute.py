@@ -272,3 +272,24 @@ def test_a_queue_warms_up_as_soon_as_it_can(monkeypatch: pytest.MonkeyPatch) -> 
     while not made.is_warm:
         time.sleep(0.01)
     made.close()
+
+
+def test_work_past_its_deadline_is_late_whoever_notices_first(
+    line: ComputeQueue, tmp_path: Path
+) -> None:
+    """A busy event loop notices after the thread that stopped the work: still no empty answer."""
+    begun = tmp_path / "begun"
+
+    async def ask() -> Any:
+        work = asyncio.create_task(
+            line.run("me", computations.never, {"begun": str(begun)}, seconds=1.0)
+        )
+        await asyncio.sleep(0)
+        time.sleep(1.2)  # the loop itself stands still meanwhile
+        while line.running:
+            time.sleep(0.01)
+        return await work
+
+    with pytest.raises(ServiceError) as late:
+        asyncio.run(ask())
+    assert late.value.code == "busy"

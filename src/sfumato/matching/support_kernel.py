@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 #: Supporters of one match are counted up to this many; more make it no better.
 MOST = 64
 #: So many neighbours of one match are looked at, spread over all of them. Photographs have fewer
-#: (at most 802 in the gallery); keypoints crowded into one spot would take time without limit.
+#: (802 at most in the gallery queries tried); a crowd in one spot would take time without limit.
 MOST_LOOKED_AT = 1024
 
 

@@ -111,7 +111,7 @@ class ComputeQueue:
         try:
             return await asyncio.wait_for(answer, seconds)
         except TimeoutError:
-            raise busy("the answer took too long; try again later.", 5) from None
+            raise _late() from None
         finally:
             self._queue.remove(tenant, job)
 
@@ -158,12 +158,11 @@ class ComputeQueue:
         result: Any = None
         failure: BaseException | None = None
         try:
-            if is_wanted():
-                result = computer.run(
-                    job.work, job.settings, job.body, job.charge, is_wanted=is_wanted
-                )
+            if not is_wanted():
+                raise Stopped
+            result = computer.run(job.work, job.settings, job.body, job.charge, is_wanted=is_wanted)
         except Stopped:
-            failure = _stopping() if self._is_closed.is_set() else None
+            failure = _stopping() if self._is_closed.is_set() else _late()
         except BaseException as error:  # noqa: BLE001 - it is raised again where it is awaited
             failure = error
         if has_left or self._is_closed.is_set():
@@ -178,6 +177,10 @@ class ComputeQueue:
             return self._idle.get_nowait()
         except queue.Empty:
             return Computer(self._limits)
+
+
+def _late() -> ServiceError:
+    return busy("the answer took too long; try again later.", 5)
 
 
 def _stopping() -> ServiceError:

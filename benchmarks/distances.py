@@ -26,11 +26,11 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from sfumato.core.geometry import unit_vectors
 from sfumato.core.randomness import SecureRandom, SeededRandom
 from sfumato.core.types import Features
 from sfumato.device.mechanisms import SubspaceLifting
 from sfumato.dictionary import Dictionary
-from sfumato.matching.nearest import unit_length
 from sfumato.matching.subspace import mutual_nearest, point_to_subspace, subspace_to_subspace
 
 Array = NDArray[Any]
@@ -180,11 +180,13 @@ def measure_large(count: int) -> dict[str, float]:
     generator = np.random.default_rng(0)
     sides = []
     for _ in range(2):
-        offsets = unit_length(np.abs(generator.standard_normal((count, 128), dtype=np.float32)))
+        offsets = unit_vectors(
+            np.abs(generator.standard_normal((count, 128), dtype=np.float32)), np.float32
+        )
         bases = generator.standard_normal((count, 2, 128), dtype=np.float32)
-        bases[:, 0] = unit_length(bases[:, 0])
+        bases[:, 0] = unit_vectors(bases[:, 0], np.float32)
         bases[:, 1] -= (bases[:, 0] * bases[:, 1]).sum(axis=1)[:, None] * bases[:, 0]
-        bases[:, 1] = unit_length(bases[:, 1])
+        bases[:, 1] = unit_vectors(bases[:, 1], np.float32)
         sides.append((offsets, bases))
     start = time.perf_counter()
     rows, _ = mutual_nearest(*sides)
@@ -197,7 +199,7 @@ def lifted(dictionary: Dictionary, m: int, count: int, seed: int) -> tuple[Array
     """The same words with a little noise in two pictures, and what a device sends of them."""
     words = words_of(dictionary, count, seed=0)
     noise = np.random.default_rng(seed).normal(scale=0.03, size=words.shape)
-    points = unit_length(np.maximum(words + noise, 0))
+    points = unit_vectors(np.maximum(words + noise, 0), np.float32)
     mechanism = SubspaceLifting(strategy="sub-hybrid", dimension=m, database=dictionary)
     release = mechanism.release(features_of(points, dictionary.extractor), rng=SeededRandom(seed))
     return points, (release.offsets, release.bases)
@@ -205,7 +207,7 @@ def lifted(dictionary: Dictionary, m: int, count: int, seed: int) -> tuple[Array
 
 def words_of(dictionary: Dictionary, count: int, seed: int) -> Array:
     rows = np.random.default_rng(seed).integers(0, len(dictionary.words), count)
-    return unit_length(dictionary.words[rows])
+    return unit_vectors(dictionary.words[rows], np.float32)
 
 
 def features_of(descriptors: Array, extractor: str) -> Features:

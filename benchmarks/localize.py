@@ -35,7 +35,7 @@ from sfumato.matching.vocabulary import InvertedIndex
 from sfumato.server import retrieval
 from sfumato.server.localize import LocalizeOptions, best_pose, localize, match_release
 from sfumato.server.mapping.map import Map
-from sfumato.server.pose import Question
+from sfumato.server.pose import PoseProblem
 
 EPSILON = 10.0
 CAMERA = Camera("PINHOLE", 640, 480, (800.0, 800.0, 320.0, 240.0))
@@ -163,7 +163,7 @@ def grow(sizes: list[int], repeats: int) -> None:
 def staged(release: WordRelease, world: Map, truth: Pose) -> tuple[list[float], int, bool]:
     """Seconds of lookup, vote, support and pose; candidates; whether it was found."""
     options = LocalizeOptions()
-    question = Question(release.keypoints, world.points, CAMERA, options.pose)
+    problem = PoseProblem(release.keypoints, world.points, CAMERA, options.pose)
     lookup, candidates = timed(lambda: match_release(release, world))
 
     def ballot() -> object:
@@ -173,10 +173,10 @@ def staged(release: WordRelease, world: Map, truth: Pose) -> tuple[list[float], 
         )
 
     vote, _ = timed(ballot)
-    both, places = timed(
-        lambda: retrieval.retrieve_places(release, candidates, world, options.retrieval)
+    both, regions = timed(
+        lambda: retrieval.retrieve_map_regions(release, candidates, world, options.retrieval)
     )
-    pose, found = timed(lambda: best_pose(places, question))
+    pose, found = timed(lambda: best_pose(regions, problem))
     right = found.pose is not None and found.pose.error_to(truth)[0] < 0.25
     return [lookup, vote, max(both - vote, 0.0), pose], len(candidates.row), right
 

@@ -11,6 +11,7 @@ import pytest
 from face_worlds import pooling_model
 from onnx_models import constant_model
 from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.geometry import unit_vectors
 from sfumato.core.randomness import SecureRandom
 from sfumato.device.mechanisms import SubspaceLifting
 from sfumato.faces.embeddings import (
@@ -20,7 +21,6 @@ from sfumato.faces.embeddings import (
     check_vectors,
     load_embeddings,
     save_embeddings,
-    unit,
 )
 from sfumato.faces.onnx_network import OnnxFaces
 
@@ -80,7 +80,7 @@ def test_centring_takes_away_what_all_faces_share() -> None:
     faces = generator.normal(size=(50, 16)) + 8
     seen = centre(faces, faces)
     assert np.linalg.norm(seen, axis=1) == pytest.approx(1)
-    assert (unit(faces) @ unit(faces).T).mean() > 0.9
+    assert (unit_vectors(faces) @ unit_vectors(faces).T).mean() > 0.9
     assert abs((seen @ seen.T).mean()) < 0.1
     with pytest.raises(InvalidInput, match="at least one public face"):
         centre(faces, faces[:0])

@@ -7,9 +7,9 @@ import pytest
 
 from face_worlds import invented_people
 from sfumato.core.errors import InvalidInput
+from sfumato.core.geometry import unit_vectors
 from sfumato.core.randomness import SeededRandom
 from sfumato.device.mechanisms import SubspaceLifting
-from sfumato.faces.embeddings import unit
 from sfumato.faces.pairs import Pairs, draw_pairs, split_people
 from sfumato.faces.verify import (
     best_threshold,
@@ -96,7 +96,7 @@ def test_a_face_that_was_not_found_is_never_accepted() -> None:
 
 def test_raw_and_lifted_distances_tell_people_apart() -> None:
     pairs = draw_pairs(WHO, num_each=20)
-    units = unit(VECTORS)
+    units = unit_vectors(VECTORS)
     lifting = SubspaceLifting("random", 2)
     a, b = (lifting.lift(units, SeededRandom(seed)) for seed in (1, 2))
     for distances in (

@@ -22,8 +22,8 @@ from sfumato.server.mapping import build_map_from_features, read_cameras_json
 from sfumato.server.mapping.assemble import SparseModel
 from sfumato.server.mapping.colmap import adjust
 from sfumato.server.mapping.two_view import PairOptions, View, relative_pose
-from sfumato.server.pose import PoseOptions, Question, estimate_pose, expected_by_chance
-from sfumato.server.retrieval import Place
+from sfumato.server.pose import PoseOptions, PoseProblem, estimate_pose, expected_by_chance
+from sfumato.server.retrieval import MapRegion
 from sfumato.server.upright import Gravity
 
 CAMERA = Camera("PINHOLE", 640, 480, (500.0, 520.0, 300.0, 260.0))
@@ -48,18 +48,18 @@ def look(pose: Pose) -> tuple[Features, NDArray[np.int64]]:
     return features_at(pixels[rows], DESCRIPTORS[rows], CAMERA), rows
 
 
-def question(gravity: Gravity | None = None) -> tuple[Place, Question]:
+def exact_problem(gravity: Gravity | None = None) -> tuple[MapRegion, PoseProblem]:
     features, rows = look(QUERY)
     count = np.arange(len(rows))
-    place = Place(np.array([0]), count, rows, np.ones(len(rows)))
-    return place, Question(features.keypoints, POINTS, CAMERA, PoseOptions(), gravity)
+    region = MapRegion(np.array([0]), count, rows, np.ones(len(rows)))
+    return region, PoseProblem(features.keypoints, POINTS, CAMERA, PoseOptions(), gravity)
 
 
 @pytest.mark.parametrize("upright", [False, True])
 def test_exact_matches_give_the_exact_pose(upright: bool) -> None:
     down = (0.0, 1.0, 0.0)
     gravity = Gravity(tuple(QUERY.rotation @ down), down) if upright else None
-    estimate = estimate_pose(*question(gravity))
+    estimate = estimate_pose(*exact_problem(gravity))
     assert estimate is not None
     distance, degrees = estimate.pose.error_to(QUERY)
     assert distance < 1e-4  # a pixel too much makes it .003
@@ -67,9 +67,9 @@ def test_exact_matches_give_the_exact_pose(upright: bool) -> None:
 
 
 def test_chance_is_counted_where_the_keypoints_are() -> None:
-    place, asked = question()
-    corner = pixels_from_centres(QUERY, POINTS[place.point]) + 0.5
-    expected = expected_by_chance(corner, asked.keypoints, 0.01)
+    region, problem = exact_problem()
+    shown = pixels_from_centres(QUERY, POINTS[region.point])
+    expected = expected_by_chance(shown, problem.keypoints, 0.01)
     assert expected == pytest.approx(1.0)  # every point meets its own keypoint and no other
 
 

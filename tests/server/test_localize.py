@@ -15,7 +15,7 @@ from sfumato.core.types import Camera, Localization, Pose
 from sfumato.device.mechanisms import Plain, Quantize, SubsetMechanism
 from sfumato.server.localize import LocalizeOptions, localize, match_release
 from sfumato.server.mapping.map import Map
-from sfumato.server.retrieval import RetrievalOptions, retrieve_places
+from sfumato.server.retrieval import RetrievalOptions, retrieve_map_regions
 from sfumato.server.upright import Gravity
 from support import tiny_dictionary
 from synthetic import CAMERA, DICTIONARY, MAPPING_POSES, make_map, make_room, pose_at
@@ -175,10 +175,10 @@ def test_no_image_outside_a_shortlist_is_looked_at() -> None:
     release = word_release(6.0)
     candidates = match_release(release, WORLD, DICTIONARY)
     near = np.array([7, 2])
-    found = retrieve_places(release, candidates, WORLD, RetrievalOptions(), shortlist=near)
-    assert {int(image) for place in found.places for image in place.images} <= {2, 7}
-    free = retrieve_places(release, candidates, WORLD, RetrievalOptions())
-    assert all(len(place.images) > 1 for place in free.places)
+    found = retrieve_map_regions(release, candidates, WORLD, RetrievalOptions(), shortlist=near)
+    assert {int(image) for region in found.map_regions for image in region.images} <= {2, 7}
+    free = retrieve_map_regions(release, candidates, WORLD, RetrievalOptions())
+    assert all(len(region.images) > 1 for region in free.map_regions)
 
 
 def test_what_does_not_fit_the_map_is_refused_by_name() -> None:

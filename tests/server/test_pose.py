@@ -46,7 +46,7 @@ def test_the_expectation_is_what_random_partners_give() -> None:
     expected = expected_by_chance(projected, keypoints, 6.0)
     counted = []
     for _ in range(300):
-        partner = keypoints[GENERATOR.integers(0, 400, 500)] + 0.5
+        partner = keypoints[GENERATOR.integers(0, 400, 500)]
         distance = np.linalg.norm(projected - partner, axis=1)
         counted.append(np.count_nonzero(distance <= 6))
     assert expected == pytest.approx(np.mean(counted), rel=0.15)

@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from sfumato.classification.checks import check_classes, check_labels
 from sfumato.core.checks import as_number, check_count
 from sfumato.core.errors import InvalidInput
+from sfumato.core.geometry import unit_vectors
 
 Matrix = NDArray[np.float64]
 
@@ -67,7 +68,7 @@ def discriminant_directions(
     following = values[1 : count + 1]
     kept = values[: len(following)]
     return Directions(
-        vectors=fixed_signs(rows[:count] / np.linalg.norm(rows[:count], axis=1, keepdims=True)),
+        vectors=fixed_signs(unit_vectors(rows[:count])),
         eigenvalues=values,
         gap=float(((kept - following) / kept).min(initial=np.inf)),
     )

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.codes import Codes
-from sfumato.matching.cores import on_all_cores
+from sfumato.core.threads import on_all_cores
 
 Array = NDArray[Any]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.errors import InvalidInput
+from sfumato.core.errors import InvalidInput, Mismatch
 
 #: Above this, e^ε says nothing a person could use; ε = ∞ says the same honestly.
 MAX_EPSILON = 64.0
@@ -88,3 +88,12 @@ def check_shape(name: str, array: NDArray[Any], shape: tuple[int | None, ...]) -
     if not fits:
         wanted = ", ".join("any" if length is None else str(length) for length in shape)
         raise InvalidInput(f"{name} must have shape ({wanted}), got {array.shape}.")
+
+
+def check_same_extractor(holder: str, extractor: str, other: str, others_extractor: str) -> None:
+    """Refuse two things made with different extractors; `holder` and `other` name them."""
+    if others_extractor != extractor:
+        raise Mismatch(
+            f"{holder} holds {extractor!r} features, {other} {others_extractor!r}; use one "
+            "extractor for both."
+        )

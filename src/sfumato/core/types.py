@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.checks import as_number, check_count, check_finite, check_shape
 from sfumato.core.errors import InvalidInput
+from sfumato.core.geometry import is_rotation
 
 MAX_IMAGE_SIDE = 65_536
 
@@ -66,14 +67,6 @@ def frozen_array(name: str, values: Any, dtype: Any) -> NDArray[Any]:
     check_finite(name, array)
     array.flags.writeable = False
     return array
-
-
-def is_rotation(matrix: NDArray[np.float64], slack: float) -> bool:
-    """Whether a (3, 3) matrix is a proper rotation, up to this error of R·Rᵀ."""
-    if np.abs(matrix).max() > 2:
-        return False  # its product could overflow to NaN, which is larger than no error
-    error = np.abs(matrix @ matrix.T - np.eye(3)).max()
-    return bool(error <= slack and np.linalg.det(matrix) > 0)
 
 
 def check_image_size(image_size: Any) -> tuple[int, int]:
@@ -195,6 +188,15 @@ class Camera:
         if min(params[:num_focals]) <= 0:
             raise InvalidInput(f"focal length must be positive, got {min(params[:num_focals])}.")
         object.__setattr__(self, "params", params)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The form that PoseLib takes, and pycolmap as keywords."""
+        return {
+            "model": self.model,
+            "width": self.width,
+            "height": self.height,
+            "params": list(self.params),
+        }
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from sfumato.core.checks import check_count, check_shape
 from sfumato.core.errors import InvalidInput, SfumatoError
 from sfumato.core.progress import Progress, silent
 from sfumato.core.storage import load_array, load_manifest, save_arrays
+from sfumato.core.threads import FEW_THREADS, in_order
 from sfumato.core.types import Camera, Frozen, Pose
 from sfumato.datasets.gallery_light import expose, lit_textures
 from sfumato.datasets.gallery_person import body, coverage, figure_layers
@@ -144,11 +144,10 @@ def _render_all(
     boxes = np.full((len(shots), 4), -1, dtype=np.int32)
     progress("rendering the gallery", 0, len(shots))
     textures = lit_textures() if shots else []
-    with ThreadPoolExecutor(max_workers=min(4, os.cpu_count() or 1)) as pool:
-        work = pool.map(lambda shot: _take(shot, camera, textures), shots)
-        for number, (image, box) in enumerate(work):
-            images[number], boxes[number] = image, box
-            progress("rendering the gallery", number + 1, len(shots))
+    taken = in_order(lambda shot: _take(shot, camera, textures), shots, FEW_THREADS)
+    for number, (image, box) in enumerate(taken):
+        images[number], boxes[number] = image, box
+        progress("rendering the gallery", number + 1, len(shots))
     images.flags.writeable = False
     return images, boxes
 

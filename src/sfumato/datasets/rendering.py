@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core import lens
 from sfumato.core.checks import check_shape
 from sfumato.core.errors import InvalidInput
 from sfumato.core.types import Camera, Pose
@@ -116,12 +117,8 @@ def project(points_in_world: Array, camera: Camera, pose: Pose) -> Array:
 
     Points behind the camera have no picture and become NaN.
     """
-    fx, fy, cx, cy = pinhole(camera)
-    points = pose.apply(points_in_world)
-    depth = np.where(points[:, 2] > 0, points[:, 2], np.nan)
-    # The camera counts from corners of pixels, keypoints from their centres.
-    columns = (fx * points[:, 0] / depth + cx - 0.5, fy * points[:, 1] / depth + cy - 0.5)
-    return np.stack(columns, axis=1)
+    pinhole(camera)
+    return lens.project(camera, pose.apply(points_in_world))
 
 
 def planes_in_camera(quads: Sequence[Quad], pose: Pose) -> Planes:
@@ -143,10 +140,10 @@ def cast(
 ) -> tuple[NDArray[np.intp], Array, Array]:
     """What (N, 2) keypoints show: rectangle (−1 for none), its (N, 2) u, v, inverse depth."""
     check_shape("keypoints", np.asarray(keypoints), (None, 2))
-    fx, fy, cx, cy = pinhole(camera)
-    x, y = np.asarray(keypoints, dtype=np.float64).T + 0.5
-    rays = np.stack([(x - cx) / fx, (y - cy) / fy, np.ones(len(x))], axis=1)
-    hit, place, nearest = np.full(len(x), -1), np.full((len(x), 2), np.nan), np.zeros(len(x))
+    pinhole(camera)
+    count = len(keypoints)
+    rays = np.column_stack([lens.unproject(camera, keypoints), np.ones(count)])
+    hit, place, nearest = np.full(count, -1), np.full((count, 2), np.nan), np.zeros(count)
     for number, plane in enumerate(planes_in_camera(quads, pose)):
         if plane is None:
             continue
@@ -224,7 +221,7 @@ class _Grid:
             return None
         if (depth < _NEAR).any():
             return slice(0, self.shape[0]), slice(0, self.shape[1])
-        pixels = (project(corners, self.camera, pose) + 0.5) * SAMPLES
+        pixels = lens.from_corner(project(corners, self.camera, pose)) * SAMPLES
         limit = np.array(self.shape[::-1])
         left, top = np.clip(np.floor(pixels.min(axis=0)), 0, limit).astype(int)
         right, bottom = np.clip(np.ceil(pixels.max(axis=0)), 0, limit).astype(int)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.dictionary.parallel import in_order
+from sfumato.core.threads import in_order
 from sfumato.dictionary.vectors import (
     Floats,
     Space,

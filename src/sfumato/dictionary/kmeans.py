@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
+from sfumato.core.geometry import unit_vectors
 from sfumato.core.progress import Progress, silent
+from sfumato.core.threads import in_order, single_threaded_products
 from sfumato.dictionary.cells import CHUNK, Cells, group_sums, make_cells
-from sfumato.dictionary.parallel import in_order, single_threaded_products
 from sfumato.dictionary.seeding import start_rows
 from sfumato.dictionary.vectors import (
     Floats,
@@ -28,7 +29,6 @@ from sfumato.dictionary.vectors import (
     best_words,
     query_side,
     squared_distances,
-    unit_length,
     word_side,
 )
 
@@ -142,7 +142,7 @@ def iterate(cells: Cells, state: Clustering, space: Space, workers: int = 1) -> 
     moved = state.words.copy()
     moved[sizes > 0] = sums[sizes > 0] / sizes[sizes > 0, None].astype(np.float32)
     if space.spherical:
-        moved = unit_length(moved)
+        moved = unit_vectors(moved, np.float32)
     empty = np.flatnonzero(sizes == 0)
     given = _reseed(cells, moved, assignment, distances, empty, space) if len(empty) else 0
     error = float(distances.mean(dtype=np.float64))

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.geometry import unit_vectors
+
 Floats = NDArray[np.float32]
 
 _WORD_BLOCK = 4096  # 512 × 4096 scores are 8 MB: they stay in the cache between product and argmax
@@ -31,16 +33,10 @@ class Space:
         if self.metric == "hamming":
             rows = np.unpackbits(rows, axis=1)
         values = rows.astype(np.float32, copy=False)
-        return unit_length(values) if self.spherical else values
+        return unit_vectors(values, np.float32) if self.spherical else values
 
     def dimension(self, rows: NDArray[Any]) -> int:
         return int(rows.shape[1]) * (8 if self.metric == "hamming" else 1)
-
-
-def unit_length(vectors: Floats) -> Floats:
-    """Scale every vector to length 1; a zero vector stays zero."""
-    length = np.sqrt(squared_norms(vectors))
-    return np.asarray(vectors / np.where(length > 0, length, 1)[:, None], dtype=np.float32)
 
 
 def squared_norms(vectors: Floats) -> Floats:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sfumato.core.arrays import read_arrays, write_arrays
 from sfumato.core.checks import check_shape
 from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.geometry import unit_vectors
 from sfumato.core.types import Features, Frozen, check_extractor_name, frozen_array
 
 Doubles = NDArray[np.float64]
@@ -115,12 +116,6 @@ def save_embeddings(embeddings: Embeddings, path: str | Path) -> None:
     )
 
 
-def unit(vectors: NDArray[Any]) -> Doubles:
-    """Rows brought to length one."""
-    values = np.asarray(vectors, dtype=np.float64)
-    return np.asarray(values / np.linalg.norm(values, axis=1, keepdims=True))
-
-
 def centre(vectors: NDArray[Any], public: NDArray[Any]) -> Doubles:
     """Unit-length embeddings seen from the mean of public faces, brought to length one again.
 
@@ -129,7 +124,7 @@ def centre(vectors: NDArray[Any], public: NDArray[Any]) -> Doubles:
     """
     if not len(public):
         raise InvalidInput("a mean needs at least one public face, got none.")
-    values = unit(vectors) - unit(public).mean(axis=0)
+    values = unit_vectors(vectors) - unit_vectors(public).mean(axis=0)
     lengths = np.linalg.norm(values, axis=1)
     if (lengths < 1e-9).any():
         raise InvalidInput("an embedding is the mean of the public faces and has no direction.")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.checks import check_shape
 from sfumato.core.errors import InvalidInput
-from sfumato.faces.embeddings import unit
+from sfumato.core.geometry import unit_vectors
 from sfumato.faces.pairs import Pairs
 from sfumato.matching.subspace import Side, as_subspaces
 from sfumato.matching.subspace_tiles import exact_pairs
@@ -91,7 +91,7 @@ def euclidean(vectors: NDArray[Any], pairs: Pairs) -> Doubles:
 
 def cosine(vectors: NDArray[Any], pairs: Pairs) -> Doubles:
     """1 − cosine of the angle between two embeddings."""
-    values = unit(vectors)
+    values = unit_vectors(vectors)
     return np.asarray(1 - np.einsum("pn,pn->p", values[pairs.first], values[pairs.second]))
 
 

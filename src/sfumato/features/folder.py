@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from sfumato.core.errors import InvalidInput, UnreadableImage
 from sfumato.core.progress import Progress, silent
+from sfumato.core.threads import FEW_THREADS, in_order
 from sfumato.core.types import Features
 from sfumato.features.extractors import check_request, extract
 from sfumato.features.image import MAX_SIFT_PIXELS, decode_image
@@ -128,33 +126,24 @@ def iter_folder_features(
     root = Path(folder)
     todo = list(list_images(folder) if names is None else names)
 
-    def work(name: str) -> Features:
+    def work(name: str) -> Features | InvalidInput:
         try:
             name.encode()
+            pixels = decode_image(root / name, max_pixels=MAX_SIFT_PIXELS)
+            return extract(pixels, extractor, max_keypoints=max_keypoints, weights=weights)
         except UnicodeEncodeError:
-            raise UnreadableImage("its name is not valid UTF-8; rename the file.") from None
-        pixels = decode_image(root / name, max_pixels=MAX_SIFT_PIXELS)
-        return extract(pixels, extractor, max_keypoints=max_keypoints, weights=weights)
+            return UnreadableImage("its name is not valid UTF-8; rename the file.")
+        except InvalidInput as error:
+            return error
 
-    workers = max(1, min(os.cpu_count() or 1, 4))
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="sfumato-extract")
-    ahead: deque[tuple[str, Future[Features]]] = deque()
-    remaining = iter(todo)
-    try:
-        for done in range(len(todo)):
-            while len(ahead) < 2 * workers and (following := next(remaining, None)) is not None:
-                ahead.append((following, pool.submit(work, following)))
-            name, future = ahead.popleft()
-            try:
-                features = future.result()
-            except InvalidInput as error:
-                shown = name.encode("utf-8", "backslashreplace").decode()
-                if strict:
-                    raise UnreadableImage(f"{shown}: {error}") from error
-                if unreadable is not None:
-                    unreadable.append((shown, str(error)))
-            else:
-                yield name, features
-            progress("extracting", done + 1, len(todo))
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+    results = zip(todo, in_order(work, todo, FEW_THREADS), strict=True)
+    for done, (name, result) in enumerate(results, start=1):
+        if not isinstance(result, InvalidInput):
+            yield name, result
+        else:
+            shown = name.encode("utf-8", "backslashreplace").decode()
+            if strict:
+                raise UnreadableImage(f"{shown}: {result}") from result
+            if unreadable is not None:
+                unreadable.append((shown, str(result)))
+        progress("extracting", done, len(todo))

@@ -64,13 +64,6 @@ def _nearest(a: Floats, b: NDArray[Any], count: int) -> tuple[Floats, Rows]:
     return np.take_along_axis(every, best, axis=1), np.take_along_axis(where, best, axis=1)
 
 
-def unit_length(descriptors: NDArray[Any]) -> Floats:
-    """Descriptors scaled to length one; a zero stays zero."""
-    values = descriptors.astype(np.float32)
-    lengths = np.linalg.norm(values, axis=1, keepdims=True)
-    return np.asarray(values / np.where(lengths > 0, lengths, 1), dtype=np.float32)
-
-
 def _as_floats(name: str, values: NDArray[Any]) -> Floats:
     array = np.ascontiguousarray(values, dtype=np.float32)
     check_finite(name, array)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.checks import as_number, check_count
 from sfumato.core.errors import InvalidInput
-from sfumato.matching.cores import on_all_cores
+from sfumato.core.threads import on_all_cores
 from sfumato.matching.subspace_pack import Subspaces
 from sfumato.matching.subspace_tiles import Pairing, exact_pairs
 

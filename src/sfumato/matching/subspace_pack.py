@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.checks import check_finite, check_shape
 from sfumato.core.errors import InvalidInput
-from sfumato.matching.cores import on_all_cores
+from sfumato.core.threads import on_all_cores
 
 Array = NDArray[Any]
 

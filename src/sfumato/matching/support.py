@@ -21,7 +21,7 @@ class SupportOptions:
     max_stretch   ratio of the lengths of the two vectors, either way
     max_turn_deg  angle between them
     min_distance  pixels; nearer keypoints are orientations or scales of one corner
-    chance        supporters a wrong match may expect; sets the radius by itself
+    chance        supporters that a wrong match has on average; sets the radius by itself
     max_radius    share of the picture's diagonal
     """
 
@@ -49,13 +49,13 @@ def support_radius(
 def count_supporters(
     query: NDArray[np.float32],
     reference: NDArray[np.float32],
-    place: NDArray[np.int64],
+    position: NDArray[np.int64],
     radius: float,
     options: SupportOptions,
 ) -> NDArray[np.int64]:
     """How many other matches move like each match: (n, 2), (n, 2) → (n,).
 
-    `place` numbers the positions of the query: matches of one position count once, so that a
+    `position` numbers the positions of the query: matches of one position count once, so that a
     word that is filed often is no evidence.
     """
     if len(query) < 2:
@@ -65,7 +65,7 @@ def count_supporters(
     counts, _ = count_in_grid(
         np.ascontiguousarray(query, dtype=np.float32),
         np.ascontiguousarray(reference, dtype=np.float32),
-        np.ascontiguousarray(place, dtype=np.int64),
+        np.ascontiguousarray(position, dtype=np.int64),
         float(radius),
         options.min_distance,
         options.max_stretch,
@@ -75,6 +75,6 @@ def count_supporters(
 
 
 def positions(keypoints: NDArray[np.float32]) -> NDArray[np.int64]:
-    """A number for each position: keypoints at the same place share it."""
-    _, place = np.unique(keypoints, axis=0, return_inverse=True)
-    return place.reshape(-1).astype(np.int64)
+    """A number for each position: keypoints at the same position share it."""
+    _, position = np.unique(keypoints, axis=0, return_inverse=True)
+    return position.reshape(-1).astype(np.int64)

@@ -19,7 +19,7 @@ MOST_LOOKED_AT = 1024
 def count_in_grid(
     query: NDArray[np.float32],
     reference: NDArray[np.float32],
-    place: NDArray[np.int64],
+    position: NDArray[np.int64],
     radius: float,
     min_distance: float,
     max_stretch: float,
@@ -46,7 +46,7 @@ def count_in_grid(
         order[filled[cell[i]]] = i
         filled[cell[i]] += 1
     # Sorted by cell, so that neighbours lie side by side in memory.
-    qs, rs, ps = query[order], reference[order], place[order]
+    qs, rs, ps = query[order], reference[order], position[order]
     counts = np.zeros(n, dtype=np.int64)
     pairs = 0
     seen = np.empty(MOST, dtype=np.int64)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.geometry import unit_vectors
 from sfumato.core.randomness import SeededRandom
 from sfumato.core.releases import SubspaceRelease, WordRelease, position_shift, snap
 from sfumato.core.types import Features
@@ -59,8 +60,7 @@ def lift_picture(
         )
         parts.append((release, rows[_order(release.offsets, sent)]))
     release, rows = parts[0]
-    units = features.descriptors[rows].astype(np.float64)
-    units /= np.linalg.norm(units, axis=1, keepdims=True)
+    units = unit_vectors(features.descriptors[rows])
     return Lift(release, parts[1][0], units, drawn[rows])
 
 

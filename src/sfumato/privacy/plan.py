@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sfumato.core.checks import as_number, check_count, check_epsilon
-from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.checks import as_number, check_count, check_epsilon, check_same_extractor
+from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import RandomSource, SecureRandom
 from sfumato.core.releases import WordRelease
@@ -24,8 +24,8 @@ from sfumato.device.mechanisms import SubsetMechanism
 from sfumato.dictionary import Dictionary
 from sfumato.server.localize import LocalizeOptions, best_pose, match_release
 from sfumato.server.mapping.map import Map
-from sfumato.server.pose import Question
-from sfumato.server.retrieval import retrieve_places
+from sfumato.server.pose import PoseProblem
+from sfumato.server.retrieval import retrieve_map_regions
 
 
 @dataclass(frozen=True)
@@ -108,11 +108,7 @@ def plan(
     max_distance     a trial succeeds within this distance, in the map's unit, and max_angle_deg
     """
     check_epsilon(epsilon)
-    if dictionary.extractor != world.extractor:
-        raise Mismatch(
-            f"the map holds {world.extractor!r} features, the dictionary "
-            f"{dictionary.extractor!r} words; use one extractor for both."
-        )
+    check_same_extractor("the map", world.extractor, "the dictionary", dictionary.extractor)
     if picture_epsilon is not None and not picture_epsilon >= 4 * epsilon:
         raise InvalidInput(
             f"a pose needs at least 4 keypoints, {4 * epsilon:g} at this epsilon; picture_epsilon "
@@ -212,8 +208,8 @@ def _try(
     start = time.perf_counter()
     candidates = match_release(release, world, mechanism.dictionary)
     candidates = candidates.without(world.features_of(image))
-    retrieval = retrieve_places(release, candidates, world, options.retrieval)
-    found = best_pose(retrieval, Question(release.keypoints, world.points, camera, options.pose))
+    retrieval = retrieve_map_regions(release, candidates, world, options.retrieval)
+    found = best_pose(retrieval, PoseProblem(release.keypoints, world.points, camera, options.pose))
     seconds = time.perf_counter() - start
     good = False
     if found.pose is not None:

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.checks import check_count
-from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.checks import check_count, check_same_extractor
+from sfumato.core.errors import InvalidInput
+from sfumato.core.geometry import nearest_rotation
+from sfumato.core.lens import from_corner
 from sfumato.core.releases import WordRelease
 from sfumato.core.types import Camera, Localization, Pose
 from sfumato.dictionary import Dictionary
@@ -58,11 +60,7 @@ def paper_localize(
     check_count("max_iterations", max_iterations, low=1)
     if top_images is not None:
         check_count("top_images", top_images, low=1)
-    if release.extractor != world.extractor:
-        raise Mismatch(
-            f"the map holds {world.extractor!r} features, the release {release.extractor!r}; "
-            "extract with the map's extractor."
-        )
+    check_same_extractor("the map", world.extractor, "the release", release.extractor)
     keypoint, row = world.word_index_of(release, dictionary).lookup(release.words)
     if shortlist is None and top_images is not None:
         shortlist = most_voted(row, world, top_images)
@@ -72,7 +70,7 @@ def paper_localize(
         inside = np.isin(world.image_of(row), shortlist)
         keypoint, row = keypoint[inside], row[inside]
     keypoint, point = _each_once(keypoint, np.asarray(world.point_of_feature)[row])
-    image_points = release.keypoints[keypoint].astype(np.float64) + 0.5  # from pixel corners
+    image_points = from_corner(release.keypoints[keypoint])
     world_points = np.asarray(world.points, dtype=np.float64)[point]
     return _ransac(image_points, world_points, camera, max_iterations, max_error)
 
@@ -128,12 +126,7 @@ def _ransac(
     found, facts = poselib.estimate_absolute_pose(
         image_points,
         world_points,
-        {
-            "model": camera.model,
-            "width": camera.width,
-            "height": camera.height,
-            "params": list(camera.params),
-        },
+        camera.as_dict(),
         {
             "max_reproj_error": max_error,
             "max_iterations": max_iterations,
@@ -147,5 +140,4 @@ def _ransac(
     if inliers < MIN_INLIERS or not np.isfinite([*rotation.ravel(), *translation]).all():
         reason = f"{inliers} inliers, {MIN_INLIERS} needed"
         return Localization(None, inliers, count, 0.0, reason)
-    left, _, right = np.linalg.svd(rotation)
-    return Localization(Pose(left @ right, translation), inliers, count, 0.0)
+    return Localization(Pose(nearest_rotation(rotation), translation), inliers, count, 0.0)

@@ -7,15 +7,22 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.checks import check_same_extractor
+from sfumato.core.errors import InvalidInput
+from sfumato.core.geometry import unit_vectors
 from sfumato.core.releases import KeypointRelease, PlainRelease, SubspaceRelease, WordRelease
 from sfumato.core.types import Camera, Localization
 from sfumato.dictionary import Dictionary
-from sfumato.matching.nearest import mutual_nearest, unit_length
+from sfumato.matching.nearest import mutual_nearest
 from sfumato.matching.subspace import mutual_nearest as mutual_nearest_subspaces
 from sfumato.server.mapping.map import Map
-from sfumato.server.pose import Estimate, PoseOptions, Question, estimate_pose, polish_pose
-from sfumato.server.retrieval import Candidates, Retrieval, RetrievalOptions, retrieve_places
+from sfumato.server.pose import PoseOptions, PoseProblem, estimate_pose, polish_pose
+from sfumato.server.retrieval import (
+    CandidateMatches,
+    Retrieval,
+    RetrievalOptions,
+    retrieve_map_regions,
+)
 from sfumato.server.upright import Gravity
 
 
@@ -52,16 +59,13 @@ def localize(
     camera = camera or release.camera
     if camera is None:
         raise InvalidInput("a pose needs the camera's intrinsics; the release carries none.")
-    if release.extractor != world.extractor:
-        raise Mismatch(
-            f"the map holds {world.extractor!r} features, the release {release.extractor!r}; "
-            "extract with the map's extractor."
-        )
-    candidates = match_release(release, world, dictionary, words_each=options.words_each)
-    found = retrieve_places(release, candidates, world, options.retrieval, shortlist=shortlist)
-    return best_pose(
-        found, Question(release.keypoints, world.points, camera, options.pose, gravity)
+    check_same_extractor("the map", world.extractor, "the release", release.extractor)
+    candidate_matches = match_release(release, world, dictionary, words_each=options.words_each)
+    retrieval = retrieve_map_regions(
+        release, candidate_matches, world, options.retrieval, shortlist=shortlist
     )
+    problem = PoseProblem(release.keypoints, world.points, camera, options.pose, gravity)
+    return best_pose(retrieval, problem)
 
 
 def match_release(
@@ -70,52 +74,55 @@ def match_release(
     dictionary: Dictionary | None = None,
     *,
     words_each: int = 1,
-) -> Candidates:
+) -> CandidateMatches:
     """Every pair of a keypoint and a feature of the map that may belong together."""
     if isinstance(release, WordRelease):
         index = world.word_index_of(release, dictionary, words_each=words_each)
         keypoint, row = index.lookup(release.words)
         filed = index.counts(release.words).sum(axis=1)
-        return Candidates(keypoint, row, 1 / np.maximum(filed, 1)[keypoint])
+        return CandidateMatches(keypoint, row, 1 / np.maximum(filed, 1)[keypoint])
     rows = world.observations()
     descriptors = np.asarray(world.descriptors[rows])
     if isinstance(release, PlainRelease):
         keypoint, nearest = mutual_nearest(release.descriptors, descriptors)
     elif isinstance(release, SubspaceRelease):
-        keypoint, nearest = mutual_nearest_subspaces(release, unit_length(descriptors))
+        keypoint, nearest = mutual_nearest_subspaces(release, unit_vectors(descriptors, np.float32))
     else:
         raise InvalidInput(
             f"a release of {release.kind} cannot be localized; send words, subspaces or raw "
             "descriptors."
         )
-    return Candidates(keypoint, rows[nearest], np.ones(len(keypoint)))
+    return CandidateMatches(keypoint, rows[nearest], np.ones(len(keypoint)))
 
 
-def best_pose(retrieval: Retrieval, question: Question) -> Localization:
-    """Solve place after place until one is sure; answer only if chance cannot explain it.
+def best_pose(retrieval: Retrieval, problem: PoseProblem) -> Localization:
+    """Solve region after region until one is sure; answer only if chance cannot explain it.
 
-    A single place can be sure of a pose that is a little off, when all it sees is one poster.
-    So several are solved, each is refined with everything, and the most inliers win.
+    A single region can be sure of a pose that is a little off, when all it sees is one poster.
+    So several are solved, each is refined with all candidates, and the most inliers win.
     """
-    options = question.options
-    found: list[Estimate] = []
+    options = problem.options
+    estimates = []
     sure = False
-    for tried, place in enumerate(retrieval.places):
-        if sure and tried >= options.min_places:
+    for tried, region in enumerate(retrieval.map_regions):
+        if sure and tried >= options.min_regions:
             break
-        estimate = estimate_pose(place, question)
+        estimate = estimate_pose(region, problem)
         if estimate is not None:
-            found.append(estimate)
+            estimates.append(estimate)
             sure |= estimate.log10_chance <= options.sure_log10_chance
-    if not found:
-        most = len(retrieval.everything.keypoint)
-        return Localization(None, 0, most, 0.0, f"{most} candidate matches give no pose")
-    believed = [one for one in found if one.log10_chance <= options.max_log10_chance]
+    if not estimates:
+        count = len(retrieval.all_candidates.keypoint)
+        return Localization(None, 0, count, 0.0, f"{count} candidate matches give no pose")
+    believed = [
+        polish_pose(estimate, retrieval.all_candidates, problem)
+        for estimate in estimates
+        if estimate.log10_chance <= options.max_log10_chance
+    ]
     if believed:
-        polished = [polish_pose(one, retrieval.everything, question) for one in believed]
-        best = max(polished, key=lambda one: one.num_inliers)
+        best = max(believed, key=lambda estimate: estimate.num_inliers)
         return Localization(best.pose, best.num_inliers, best.num_matches, best.log10_chance)
-    best = min(found, key=lambda one: one.log10_chance)
+    best = min(estimates, key=lambda estimate: estimate.log10_chance)
     reason = (
         f"{best.num_inliers} inliers among {best.num_matches} candidates may be chance "
         f"(10^{best.log10_chance:.1f}, 10^{options.max_log10_chance:g} needed)"

@@ -3,7 +3,7 @@
 No global descriptor is needed. Candidate matches vote for the images they were found in; in the
 images with more votes than chance explains, candidates are counted that have neighbours moving
 with them (`matching/support.py`). The images that stand out, with those that see the same
-points, are the places where a pose is sought.
+points, are the regions of the map where a pose is sought.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ class RetrievalOptions:
     """How widely and how deeply to look.
 
     max_images    images whose candidates are examined for neighbours
-    num_places    places handed on to pose estimation
-    cluster_size  images of one place: a seed and those that share most points with it
+    num_regions   regions handed on to pose estimation
+    region_size   images of one region: a seed and those that share most points with it
     """
 
     max_images: int = 48
-    num_places: int = 12
-    cluster_size: int = 3
+    num_regions: int = 12
+    region_size: int = 3
     support: SupportOptions = field(default_factory=SupportOptions)
 
 
 @dataclass(frozen=True, eq=False)
-class Candidates:
+class CandidateMatches:
     """Keypoints of the query and features of the map that may show the same point.
 
     keypoint  (n,) row of the query
@@ -54,19 +54,19 @@ class Candidates:
     row: NDArray[np.int64]
     weight: NDArray[np.float64]
 
-    def without(self, rows: slice) -> Candidates:
+    def without(self, rows: slice) -> CandidateMatches:
         """The same without these features of the map, to ask an image about itself."""
         kept = (self.row < rows.start) | (self.row >= rows.stop)
-        return Candidates(self.keypoint[kept], self.row[kept], self.weight[kept])
+        return CandidateMatches(self.keypoint[kept], self.row[kept], self.weight[kept])
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class MapRegion:
     """Candidate matches in one part of the map, the most promising first.
 
     images    (k,) the seed first
     keypoint  (n,) row of the query, and point (n,) of the map: each pair once
-    support   (n,) neighbours that move with it, over all images of the place
+    support   (n,) neighbours that move with it, over all images of the region
     """
 
     images: NDArray[np.int64]
@@ -77,45 +77,45 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class Retrieval:
-    """Places to seek a pose in, and everything found, to refine it with."""
+    """Regions of the map to seek a pose in, and the candidates of all images, to refine it with."""
 
-    places: tuple[Place, ...]
-    everything: Place
+    map_regions: tuple[MapRegion, ...]
+    all_candidates: MapRegion
 
 
-def retrieve_places(
+def retrieve_map_regions(
     release: KeypointRelease,
-    candidates: Candidates,
+    candidates: CandidateMatches,
     world: Map,
     options: RetrievalOptions,
     *,
     shortlist: NDArray[np.int64] | None = None,
 ) -> Retrieval:
-    """The most promising places, best first; `shortlist` replaces the vote where it is given."""
+    """The most promising regions, best first; `shortlist` replaces the vote where it is given."""
     by_image = _ByImage(release, candidates, world, options.support)
     given = shortlist is not None
     if shortlist is None:
         shortlist = _most_voted(candidates, by_image.image, world, options.max_images)
-    by_image.gather(shortlist)
+    by_image.sort_out(shortlist)
     scores = np.array([by_image.score(int(image)) for image in shortlist])
-    places: list[Place] = []
+    map_regions: list[MapRegion] = []
     covered: set[int] = set()
     for rank in np.argsort(-scores, kind="stable"):
         seed = int(shortlist[rank])
-        if len(places) == options.num_places:
+        if len(map_regions) == options.num_regions:
             break
         if seed in covered:
             continue
-        images = world.covisible(seed, options.cluster_size)
+        images = world.covisible(seed, options.region_size)
         if given:  # who names the images to search must not be answered from others
             images = images[np.isin(images, shortlist)]
         covered.update(images.tolist())
-        places.append(by_image.place(images))
-    return Retrieval(tuple(places), by_image.place(np.asarray(shortlist)))
+        map_regions.append(by_image.region(images))
+    return Retrieval(tuple(map_regions), by_image.region(np.asarray(shortlist)))
 
 
 def _most_voted(
-    candidates: Candidates, image: NDArray[np.int64], world: Map, count: int
+    candidates: CandidateMatches, image: NDArray[np.int64], world: Map, count: int
 ) -> NDArray[np.int64]:
     """Images whose weighted votes lie farthest above what their number of features explains."""
     if world.num_images <= count:
@@ -129,20 +129,24 @@ def _most_voted(
 
 
 class _ByImage:
-    """Candidates grouped by the image of the map they were found in."""
+    """Candidate matches grouped by the image of the map they were found in."""
 
     def __init__(
-        self, release: KeypointRelease, candidates: Candidates, world: Map, options: SupportOptions
+        self,
+        release: KeypointRelease,
+        candidates: CandidateMatches,
+        world: Map,
+        options: SupportOptions,
     ) -> None:
         self._keypoints, self._world, self._options = release.keypoints, world, options
-        self._place = positions(release.keypoints)
+        self._position = positions(release.keypoints)
         self._area = float(release.image_size[0] * release.image_size[1])
         self._candidates = candidates
         self.image = world.image_of(candidates.row)
         self._part_of: dict[int, NDArray[np.int64]] = {}
-        self._known: dict[int, NDArray[np.int64]] = {}
+        self._support_of: dict[int, NDArray[np.int64]] = {}
 
-    def gather(self, images: NDArray[np.int64]) -> None:
+    def sort_out(self, images: NDArray[np.int64]) -> None:
         """Sort out the candidates of these images; the others, by far the most, stay unsorted."""
         wanted = np.zeros(self._world.num_images, dtype=np.bool_)
         wanted[images] = True
@@ -170,30 +174,30 @@ class _ByImage:
         radius = support_radius(
             len(query), self._area, float(camera.width * camera.height), self._options
         )
-        place = self._place[keypoint]
-        return count_supporters(query, reference, place, radius, self._options)
+        position = self._position[keypoint]
+        return count_supporters(query, reference, position, radius, self._options)
 
     def support(self, image: int) -> NDArray[np.int64]:
-        if image not in self._known:
-            self._known[image] = self._supporters(image)
-        return self._known[image]
+        if image not in self._support_of:
+            self._support_of[image] = self._supporters(image)
+        return self._support_of[image]
 
     def score(self, image: int) -> float:
-        found = int(self.support(image).sum())
-        chance = int(self._supporters(image, shuffled=True).sum())
-        return (found - chance) / float(np.sqrt(chance + 1))
+        supporters = int(self.support(image).sum())
+        by_chance = int(self._supporters(image, shuffled=True).sum())
+        return (supporters - by_chance) / float(np.sqrt(by_chance + 1))
 
-    def place(self, images: NDArray[np.int64]) -> Place:
+    def region(self, images: NDArray[np.int64]) -> MapRegion:
         if not len(images):
             nothing = np.zeros(0, dtype=np.int64)
-            return Place(nothing, nothing, nothing, np.zeros(0))
+            return MapRegion(nothing, nothing, nothing, np.zeros(0))
         parts = np.concatenate([self._part(int(image)) for image in images])
         keypoint = self._candidates.keypoint[parts]
         rows = self._candidates.row[parts]
         point = np.asarray(self._world.point_of_feature[rows], dtype=np.int64)
         support = np.concatenate([self.support(int(image)) for image in images])
         weight = self._candidates.weight[parts]
-        return Place(images, *_merged(keypoint, point, support, weight))
+        return MapRegion(images, *_merged(keypoint, point, support, weight))
 
 
 def _merged(

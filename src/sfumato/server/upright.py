@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput
+from sfumato.core.geometry import cross_matrix, unit_vectors
+from sfumato.core.lens import unproject
 from sfumato.core.types import Camera
 
 _DOWN = np.array([0.0, 1.0, 0.0])  # the solver's gravity: along +y, as in an upright camera
@@ -29,7 +31,7 @@ class Gravity:
 
 
 def upright_ransac(
-    image_points: NDArray[np.float64],
+    keypoints: NDArray[np.float64],
     world_points: NDArray[np.float64],
     camera: Camera,
     gravity: Gravity,
@@ -44,13 +46,15 @@ def upright_ransac(
     """
     import poselib
 
-    model = poselib.Camera(camera.model, list(camera.params), camera.width, camera.height)
-    flat = np.asarray(model.unproject(image_points))
-    rays = np.concatenate([flat, np.ones((len(flat), 1))], axis=1)
+    flat = unproject(camera, keypoints)
+    reached = np.isfinite(flat).all(axis=1)
+    flat, world_points = flat[reached], world_points[reached]
+    if len(flat) < 2:
+        return None
+    rays = np.column_stack([flat, np.ones(len(flat))])
     to_upright = rotation_between(np.asarray(gravity.in_camera), _DOWN)
     world_upright = rotation_between(np.asarray(gravity.in_world), _DOWN)
-    upright_rays = rays @ to_upright.T
-    upright_rays /= np.linalg.norm(upright_rays, axis=1, keepdims=True)
+    upright_rays = unit_vectors(rays @ to_upright.T)
     upright_points = world_points @ world_upright.T
     limit = max_error / camera.params[0]  # in the normalised plane, by the focal length
     generator = np.random.default_rng(0)
@@ -67,10 +71,10 @@ def upright_ransac(
                 best, most = solution, count
     if best is None:
         return None
-    found = poselib.CameraPose()
-    found.R = to_upright.T @ best.R @ world_upright
-    found.t = to_upright.T @ best.t
-    return found
+    pose = poselib.CameraPose()
+    pose.R = to_upright.T @ best.R @ world_upright
+    pose.t = to_upright.T @ best.t
+    return pose
 
 
 def rotation_between(source: NDArray[np.float64], target: NDArray[np.float64]) -> NDArray[Any]:
@@ -81,5 +85,5 @@ def rotation_between(source: NDArray[np.float64], target: NDArray[np.float64]) -
         across = np.cross(a, [1.0, 0.0, 0.0] if abs(a[0]) < 0.9 else [0.0, 0.0, 1.0])
         across /= np.linalg.norm(across)
         return np.asarray(2 * np.outer(across, across) - np.eye(3))
-    skew = np.array([[0, -axis[2], axis[1]], [axis[2], 0, -axis[0]], [-axis[1], axis[0], 0]])
+    skew = cross_matrix(axis)
     return np.asarray(np.eye(3) + skew + skew @ skew / (1 + cosine))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from pathlib import Path
 
+from sfumato.core.checks import check_same_extractor
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.releases import (
     KeypointRelease,
@@ -66,11 +67,7 @@ def check_release(
         raise InvalidInput("a pose needs the camera's intrinsics; the release carries none.")
     if not len(release):
         raise InvalidInput("the release has no keypoint; there is nothing to localize.")
-    if release.extractor != extractor:
-        raise Mismatch(
-            f"the map holds {extractor!r} features, the release {release.extractor!r}; extract "
-            "with the map's extractor."
-        )
+    check_same_extractor("the map", extractor, "the release", release.extractor)
     if isinstance(release, WordRelease):
         dictionaries.check(release)
     _check_camera(release.camera)

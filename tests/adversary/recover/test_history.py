@@ -8,6 +8,7 @@ import pytest
 from face_worlds import invented_people
 from sfumato.adversary.recover.history import history_attack
 from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.geometry import unit_vectors
 from sfumato.core.randomness import SecureRandom, SeededRandom
 from sfumato.core.releases import Release, SubspaceRelease
 from sfumato.device.mechanisms import (
@@ -17,11 +18,11 @@ from sfumato.device.mechanisms import (
     SubspaceLifting,
 )
 from sfumato.dictionary import Dictionary
-from sfumato.faces.embeddings import as_features, unit
+from sfumato.faces.embeddings import as_features
 from sfumato.matching.subspace import closer_than
 from support import tiny_dictionary
 
-PEOPLE = unit(invented_people(num_people=40, dimension=64)[0])
+PEOPLE = unit_vectors(invented_people(num_people=40, dimension=64)[0])
 FACES = PEOPLE[:12:6]  # two pictures of two people
 WORDS = Dictionary.from_words(
     PEOPLE[60:].astype(np.float32), extractor="tiny", metric="l2", provenance="other people"
@@ -92,7 +93,7 @@ def test_several_pictures_of_one_person_nearly_meet() -> None:
     """Fresh lifts of several pictures tell who it is; memoised ones no more than a single one."""
     lifting = SubspaceLifting("hybrid", 16, WORDS)
     rows = PEOPLE[:5]
-    mean = unit(rows.mean(axis=0)[None])[0]
+    mean = unit_vectors(rows.mean(axis=0)[None])[0]
     rng = SeededRandom(3)
     fresh: list[Release] = [
         lifting.release(as_features(row[None], "tiny"), rng=rng) for row in rows
@@ -112,7 +113,7 @@ def test_words_vote_unless_they_are_memoised() -> None:
     kept = 0
     for row, face in enumerate(PEOPLE[:40]):
         features = as_features(face[None], "tiny")
-        true = unit(words.words[mechanism.nearest_words(features)])[0]
+        true = unit_vectors(words.words[mechanism.nearest_words(features)])[0]
         memoised = MemoisedSubset(mechanism, f"{row}".encode().ljust(32))
         rng = SeededRandom(row)
         once = memoised.release(features, rng=RNG).words[0, 0]

@@ -15,12 +15,12 @@ from sfumato.adversary.recover.choose_descriptor import Candidates, chances, str
 from sfumato.adversary.recover.lattice import Precision, whole_vectors
 from sfumato.adversary.recover.lattice_kernel import reduce_rows, short_combinations
 from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.geometry import unit_vectors
 from sfumato.core.randomness import SeededRandom
 from sfumato.core.releases import SubspaceRelease
 from sfumato.device.mechanisms.lifting import SubspaceLifting
 from sfumato.dictionary import Dictionary
 from sfumato.features import extract
-from sfumato.matching.nearest import unit_length
 from support import one_of_each_release, photograph
 
 EXACT = 1e-3
@@ -83,7 +83,9 @@ def made(offsets: NDArray[Any], bases: NDArray[Any], extractor: str = "sift") ->
 
 
 def errors(found: Recovered, descriptors: NDArray[Any]) -> NDArray[np.float64]:
-    return np.asarray(np.linalg.norm(found.descriptors - unit_length(descriptors), axis=1))
+    return np.asarray(
+        np.linalg.norm(found.descriptors - unit_vectors(descriptors, np.float32), axis=1)
+    )
 
 
 @pytest.mark.parametrize(("dimension", "count"), [(2, 200), (4, 200), (8, 80), (16, 16)])
@@ -120,7 +122,7 @@ def test_words_that_are_sift_themselves_are_never_certified(dimension: int) -> N
 
 def test_altered_descriptors_are_not_certified() -> None:
     generator = np.random.default_rng(0)
-    exact = unit_length(sift()[:60])
+    exact = unit_vectors(sift()[:60], np.float32)
     moved = exact + generator.normal(size=exact.shape).astype(np.float32) * 1e-3
     for dimension in (2, 4):
         found = vertex_attack(lifted(moved, dimension))
@@ -275,9 +277,9 @@ def test_orientations_of_one_corner_look_alike_and_words_do_not() -> None:
 def test_words_at_the_places_of_altered_descriptors_are_not_certified() -> None:
     """Every subspace then holds one whole vector, a word, and each word comes once."""
     features = extract(photograph(), "sift", max_keypoints=250)
-    moved = unit_length(features.descriptors)
+    moved = unit_vectors(features.descriptors, np.float32)
     moved = moved + np.random.default_rng(0).normal(size=moved.shape).astype(np.float32) * 1e-3
-    chosen = unit_length(np.random.default_rng(2).permutation(other_sift())[:250])
+    chosen = unit_vectors(np.random.default_rng(2).permutation(other_sift())[:250], np.float32)
     directions = np.random.default_rng(1).uniform(-1, 1, moved.shape)
     bases = np.linalg.qr(np.stack([chosen - moved, directions], axis=2))[0].transpose(0, 2, 1)
     release = SubspaceRelease(
@@ -301,7 +303,7 @@ def test_results_are_checked() -> None:
 
 
 def test_dither_takes_away_what_the_attack_lives_on() -> None:
-    truth = unit_length(sift()[:60])
+    truth = unit_vectors(sift()[:60], np.float32)
     lifting = SubspaceLifting("sub-hybrid", 4, words("means"), dither=0.1)
     offsets, bases = lifting.lift(sift()[:60], SeededRandom(3))
     found = vertex_attack(made(offsets.astype("float32"), bases.astype("float32")))

@@ -21,10 +21,10 @@ from server.mapping.worlds import (
     render_views,
 )
 from sfumato.core.errors import InvalidInput, Mismatch, UnreadableImage
+from sfumato.core.lens import project
 from sfumato.core.types import Camera, Pose
 from sfumato.server.mapping import Map, build_map, build_map_from_features, describe_map
 from sfumato.server.mapping.assemble import reprojection_errors
-from sfumato.server.mapping.projection import project
 
 
 @pytest.fixture(scope="module")

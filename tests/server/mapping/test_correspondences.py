@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from server.mapping.worlds import PINHOLE, look_at, point_world
 from sfumato.core.errors import InvalidInput
+from sfumato.core.lens import project, unproject
 from sfumato.core.types import Pose
 from sfumato.server.mapping.correspondences import epipolar_errors, match_descriptors, match_pairs
-from sfumato.server.mapping.projection import project, unproject
 
 
 def slow_matches(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from server.mapping.worlds import PINHOLE, PointWorld, point_world
 from sfumato.core.errors import InvalidInput
-from sfumato.server.mapping.projection import focal_lengths, unproject
+from sfumato.core.lens import focal_lengths, unproject
 from sfumato.server.mapping.tracks import join_tracks, one_per_image, spread
 from sfumato.server.mapping.triangulate import TriangulationOptions, Views, triangulate_matches
 

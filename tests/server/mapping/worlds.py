@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from PIL import Image
 from skimage import data
 
+from sfumato.core.lens import project
 from sfumato.core.types import Camera, Features, Pose
-from sfumato.server.mapping.projection import project
 
 PINHOLE = Camera("PINHOLE", 640, 480, (500.0, 520.0, 322.0, 239.0))
 BENT = Camera("OPENCV", 640, 480, (500.0, 520.0, 322.0, 239.0, -0.1, 0.02, 0.001, -0.002))

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.geometry import unit_vectors
 from sfumato.core.progress import Progress, silent
 from sfumato.core.types import Features
 from sfumato.datasets.hpatches import Sequence as Pictures
@@ -21,7 +22,7 @@ from sfumato.datasets.hpatches import transfer
 from sfumato.device.mechanisms.lifting import STRATEGIES, SubspaceLifting
 from sfumato.dictionary import Dictionary
 from sfumato.features import extract
-from sfumato.matching.nearest import mutual_nearest, unit_length
+from sfumato.matching.nearest import mutual_nearest
 from sfumato.matching.subspace import Subspaces
 from sfumato.matching.subspace import mutual_nearest as mutual_nearest_subspaces
 from sfumato_papers.harness.options import Checked, folder, option
@@ -138,7 +139,7 @@ def _match_sequence(
         extract(file, database.extractor, max_keypoints=settings.max_keypoints)
         for file in (sequence.first, *(file for file, _ in sequence.others))
     ]
-    plain = [unit_length(found.descriptors) for found in features]
+    plain = [unit_vectors(found.descriptors, np.float32) for found in features]
     for picture in range(1, len(features)):
         if (Setting(), 0, sequence.name, picture) not in kept:
             start = time.perf_counter()

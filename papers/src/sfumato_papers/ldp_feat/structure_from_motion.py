@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput
+from sfumato.core.lens import project
 from sfumato.core.progress import Progress, silent
 from sfumato.core.releases import KeypointRelease
 from sfumato.core.storage import write_file
@@ -29,7 +30,6 @@ from sfumato.dictionary import Dictionary
 from sfumato.server.mapping.assemble import SparseModel
 from sfumato.server.mapping.complete import cameras_of, track_lengths
 from sfumato.server.mapping.extract_images import gather_features
-from sfumato.server.mapping.projection import project
 from sfumato.server.mapping.releases import reconstruct_releases
 from sfumato.server.mapping.scenes import Scene, read_scene
 from sfumato_papers.harness.options import Checked, folders, option

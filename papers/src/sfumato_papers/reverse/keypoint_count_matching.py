@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.lens import focal_lengths, unproject
 from sfumato.core.types import Camera, Features, Pose
 from sfumato.server.mapping.correspondences import epipolar_errors, is_binary
-from sfumato.server.mapping.projection import focal_lengths, unproject
 from sfumato.server.mapping.two_view import PairOptions, View, relative_pose
 
 #: A match is right within this distance of the known epipolar lines, in pixels (Sampson).

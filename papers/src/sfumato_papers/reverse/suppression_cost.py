@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.geometry import unit_vectors
 from sfumato.core.types import Features
 from sfumato.datasets.hpatches import transfer
 from sfumato.detectors.base import Boxes, clip_boxes
-from sfumato.matching.nearest import mutual_nearest, unit_length
+from sfumato.matching.nearest import mutual_nearest
 
 MIN_INLIERS = 20  # [reverse, §5.4]
 MAX_ERROR = 3.0  # pixels
@@ -59,7 +60,9 @@ def moved_boxes(found: Boxes, homography: NDArray[np.float64], shape: tuple[int,
 def count_inliers(first: Features, second: Features, homography: NDArray[np.float64]) -> int:
     """Mutual nearest neighbours, distinct by a ratio, that obey the known homography."""
     here, there = mutual_nearest(
-        unit_length(first.descriptors), unit_length(second.descriptors), max_ratio=_MAX_RATIO
+        unit_vectors(first.descriptors, np.float32),
+        unit_vectors(second.descriptors, np.float32),
+        max_ratio=_MAX_RATIO,
     )
     expected = transfer(homography, first.keypoints[here])
     error = np.linalg.norm(expected - second.keypoints[there], axis=1)

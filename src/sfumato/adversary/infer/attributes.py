@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.adversary.recover.geometry import unit
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
+from sfumato.core.geometry import unit_vectors
 from sfumato.matching.subspace import Side, Subspaces, as_subspaces, closer_than, k_nearest
 
 Doubles = NDArray[np.float64]
@@ -33,7 +33,7 @@ class Known:
     values: Labels
 
     def __post_init__(self) -> None:
-        points, values = unit(self.points), np.asarray(self.values, dtype=np.str_)
+        points, values = unit_vectors(self.points), np.asarray(self.values, dtype=np.str_)
         if points.ndim != 2 or values.shape != (len(points),):
             raise InvalidInput(
                 f"each known face needs one value, got {values.shape} for {points.shape}."
@@ -56,7 +56,7 @@ class Known:
 
 def infer_from_points(points: NDArray[Any], known: Known, k: int = NUM_NEIGHBOURS) -> Labels:
     """The commonest value among the k known faces nearest to each embedding, raw or recovered."""
-    return _neighbours(unit(points), known, k)
+    return _neighbours(unit_vectors(points), known, k)
 
 
 def infer_from_subspaces(lifted: Side, known: Known, k: int = NUM_NEIGHBOURS) -> Labels:
@@ -69,7 +69,7 @@ def infer_from_words(
 ) -> Labels:
     """The same around each of the ω words that were sent, (N, ω); all neighbours vote together."""
     rows = np.asarray(sent)
-    flat = k_nearest(unit(words[rows.ravel()]), known.points, _limit(k, known))[0]
+    flat = k_nearest(unit_vectors(words[rows.ravel()]), known.points, _limit(k, known))[0]
     near = flat.reshape(len(rows), -1)
     return _vote(known.values[near], known)
 
@@ -114,7 +114,7 @@ class LearnedAttack:
         return LearnedAttack(classifier)
 
     def infer(self, recovered: NDArray[Any]) -> Labels:
-        return np.asarray(self.classifier.predict(unit(recovered)), dtype=np.str_)
+        return np.asarray(self.classifier.predict(unit_vectors(recovered)), dtype=np.str_)
 
 
 def recover_points(lifted: Side, known: Known, k: int = NUM_NEIGHBOURS) -> Doubles:
@@ -125,12 +125,12 @@ def recover_points(lifted: Side, known: Known, k: int = NUM_NEIGHBOURS) -> Doubl
     offsets, bases = subspaces.canonical(np.arange(len(subspaces)))
     away = known.points[near].mean(axis=1) - offsets
     inside = np.einsum("nmd,nm->nd", bases, np.einsum("nmd,nd->nm", bases, away))
-    return unit(offsets + inside)
+    return unit_vectors(offsets + inside)
 
 
 def recover_from_words(sent: NDArray[Any], words: NDArray[Any]) -> Doubles:
     """(N, n) the mean of the ω words that were sent for each face."""
-    return unit(unit(words)[np.asarray(sent)].mean(axis=1))
+    return unit_vectors(unit_vectors(words)[np.asarray(sent)].mean(axis=1))
 
 
 def infer_from_database(
@@ -150,7 +150,7 @@ def infer_from_database(
     names = np.unique(known.values)
     labels = np.asarray(values, dtype=np.str_)
     subspaces = as_subspaces(lifted)
-    rows, columns, _ = closer_than(subspaces, Subspaces.points(unit(database)), _MEETS)
+    rows, columns, _ = closer_than(subspaces, Subspaces.points(unit_vectors(database)), _MEETS)
     counts = np.zeros((len(subspaces), len(names)))
     for place, name in enumerate(names):
         np.add.at(counts[:, place], rows[labels[columns] == name], 1)

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from sfumato.adversary.invert.architecture import check_frames
 from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.geometry import unit_vectors
 from sfumato.core.releases import KeypointRelease, PlainRelease, SubspaceRelease, WordRelease
 from sfumato.core.types import Features
 from sfumato.dictionary import Dictionary
@@ -103,9 +104,9 @@ def scale_descriptors(descriptors: NDArray[Any], extractor: str) -> Rows:
     if descriptors.dtype == np.uint8:
         # A few bins of a SIFT hold most of its length; the root lets the others be seen.
         return np.asarray(np.sqrt(descriptors.astype(np.float32) / 255), dtype=np.float32)
-    length = np.linalg.norm(descriptors.astype(np.float32), axis=1, keepdims=True)
-    unit = descriptors / np.maximum(length, np.float32(1e-6))
-    return np.asarray(unit * np.sqrt(np.float32(descriptors.shape[1])), dtype=np.float32)
+    return np.asarray(
+        unit_vectors(descriptors, np.float32) * np.sqrt(np.float32(descriptors.shape[1]))
+    )
 
 
 def _raw(source: Source, _dictionary: Dictionary | None) -> Rows:
@@ -137,11 +138,10 @@ def _subspace(source: Source, _dictionary: Dictionary | None) -> Rows:
         raise InvalidInput(
             f"input kind subspace needs a subspace release, got {type(source).__name__}."
         )
-    offsets = source.offsets.astype(np.float32)
+    offsets = unit_vectors(source.offsets, np.float32)
     size = np.sqrt(np.float32(offsets.shape[1]))
-    length = np.maximum(np.linalg.norm(offsets, axis=1, keepdims=True), np.float32(1e-6))
     # Bases are unit vectors: √n brings both parts to order 1.
-    parts = [offsets / length, source.bases.astype(np.float32).reshape(len(source), -1)]
+    parts = [offsets, source.bases.astype(np.float32).reshape(len(source), -1)]
     return np.asarray(np.hstack(parts) * size, dtype=np.float32)
 
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.geometry import unit_vectors
+
 Doubles = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
@@ -103,8 +105,7 @@ def strangers(vectors: Whole, place: Doubles) -> bool:
 
 
 def _closest_turn(turned: NDArray[np.float32], vectors: Whole) -> Doubles:
-    values = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1)
-    return np.asarray(np.einsum("tcn,cn->tc", turned, values).max(axis=0))
+    return np.asarray(np.einsum("tcn,cn->tc", turned, unit_vectors(vectors)).max(axis=0))
 
 
 def _own_signs(vectors: Whole) -> Doubles:
@@ -149,8 +150,8 @@ def _turned(vectors: Whole) -> NDArray[np.float32]:
             lower = lower + cells[:, top + 1, left + 1] * right_share
             view = upper * (1 - low_share) + lower * low_share
             views.append(np.roll(view, -step, axis=3).reshape(-1, 128))
-        turned = np.stack(views).astype(np.float32)
-    return np.asarray(turned / np.maximum(np.linalg.norm(turned, axis=2, keepdims=True), 1e-6))
+        turned = np.stack(views)
+    return unit_vectors(turned, np.float32)
 
 
 @dataclass(frozen=True)

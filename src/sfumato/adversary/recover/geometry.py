@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.checks import check_finite, check_shape
+from sfumato.core.checks import check_finite, check_same_extractor, check_shape
 from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.geometry import unit_vectors
 from sfumato.core.progress import Progress
 from sfumato.core.releases import SubspaceRelease
 from sfumato.dictionary import Dictionary
@@ -76,13 +77,7 @@ class Lifted:
         away /= np.where(length > FLOOR, length, 1)
         radius = np.sqrt(np.maximum(1 - (self.points**2).sum(axis=1), 0))
         found = self.points[:, None] + radius[:, None, None] * away
-        return unit(found.reshape(points.shape))
-
-
-def unit(points: NDArray[Any]) -> Doubles:
-    """Points scaled to unit length."""
-    values = np.asarray(points, dtype=np.float64)
-    return np.asarray(values / np.maximum(np.linalg.norm(values, axis=-1, keepdims=True), 1e-12))
+        return unit_vectors(found.reshape(points.shape))
 
 
 def tolerance_of(release: SubspaceRelease, tolerance: float | None) -> float:
@@ -99,20 +94,14 @@ def database_points(
             raise Mismatch(
                 f"the database holds packed bits of {database.extractor}, subspaces hold none."
             )
-        if database.extractor != release.extractor:
-            raise Mismatch(
-                f"the database holds {database.extractor!r} words, the release "
-                f"{release.extractor!r} descriptors; use a database of {release.extractor!r}."
-            )
+        check_same_extractor("the database", database.extractor, "the release", release.extractor)
         database = database.words
     values = np.asarray(database)
     check_shape("database", values, (None, release.offsets.shape[1]))
     check_finite("database", values)
     if not len(values):
         raise InvalidInput("the database must hold at least one descriptor, got none.")
-    points = values.astype(np.float32)
-    points /= np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-12)
-    return points
+    return unit_vectors(values, np.float32)
 
 
 def nearest_of_each(

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from sfumato.adversary.recover.base import Recovered
 from sfumato.adversary.recover.bounds import finite_epsilon
-from sfumato.adversary.recover.geometry import Lifted, database_points, nearest_of_each, unit
+from sfumato.adversary.recover.geometry import Lifted, database_points, nearest_of_each
 from sfumato.adversary.recover.posterior import dictionary_of, lots
 from sfumato.adversary.recover.repeats import repeats_attack
 from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.geometry import unit_vectors
 from sfumato.core.progress import silent
 from sfumato.core.releases import KeypointRelease, Release, SubspaceRelease, WordRelease
 from sfumato.dictionary import Dictionary
@@ -77,7 +78,7 @@ def history_attack(
         return met
     if met.confidence[0] == MEET_IN_A_LINE:
         return _not_the_word(met, lifted, points)
-    return Recovered(unit(_nearly_meet(lifted)[None]).astype(np.float32), _NOT_SURE)
+    return Recovered(unit_vectors(_nearly_meet(lifted)[None]).astype(np.float32), _NOT_SURE)
 
 
 def _voted(releases: Sequence[WordRelease], dictionary: Dictionary | None, seed: int) -> Recovered:
@@ -96,7 +97,7 @@ def _voted(releases: Sequence[WordRelease], dictionary: Dictionary | None, seed:
     best = np.flatnonzero(score >= score.max() - 1e-9)
     chosen = int(best[lots(best[None], seed)[0].argmin()])
     sure = float(np.exp(score[chosen] - np.logaddexp.reduce(score)))
-    found = unit(known.words[chosen][None]).astype(np.float32)
+    found = unit_vectors(known.words[chosen][None]).astype(np.float32)
     return Recovered(found, np.array([sure], dtype=np.float32))
 
 
@@ -110,7 +111,7 @@ def _not_the_word(
     shared = np.sum([one.bases[0].T @ one.bases[0] for one in lifted], axis=0)
     along = np.linalg.eigh(shared)[1][:, -1]
     first = met.descriptors[0].astype(np.float64)
-    both = unit(np.stack([first, first - 2 * (first @ along) * along]))
+    both = unit_vectors(np.stack([first, first - 2 * (first @ along) * along]))
     if points is None:
         return met
     gaps = np.linalg.norm(both[:, None] - points[None], axis=2).min(axis=1)
@@ -139,7 +140,7 @@ def _within_one_span(
             near = nearest_of_each(release, points, _NEIGHBOURS, silent)[0]
             target = points[near].astype(np.float64).mean(axis=0)[None]
         guesses.append(one.on_sphere(target))
-    return Recovered(unit(np.mean(guesses, axis=0)).astype(np.float32), _NOT_SURE)
+    return Recovered(unit_vectors(np.mean(guesses, axis=0)).astype(np.float32), _NOT_SURE)
 
 
 def _nearly_meet(lifted: list[Lifted]) -> Doubles:

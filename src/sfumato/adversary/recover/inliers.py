@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from sfumato.adversary.recover.base import Recovered
 from sfumato.adversary.recover.bounds import uniform_accuracy
-from sfumato.adversary.recover.geometry import Lifted, unit
+from sfumato.adversary.recover.geometry import Lifted
 from sfumato.adversary.recover.posterior import dictionary_of, guess_words
 from sfumato.core.checks import as_number, check_finite, check_shape
 from sfumato.core.errors import InvalidInput
+from sfumato.core.geometry import unit_vectors
 from sfumato.core.progress import Progress, silent
 from sfumato.core.releases import Release, SubspaceRelease, WordRelease
 from sfumato.dictionary import Dictionary
@@ -62,7 +63,7 @@ def inliers_attack(
             raise InvalidInput("the other keypoints need the dictionary of the words; give it.")
         public = dictionary_of(release, dictionary)
         guess = guess_words(release, seed=seed)
-        descriptors = unit(public.words[guess.words])
+        descriptors = unit_vectors(public.words[guess.words])
         confidence = guess.probability.copy()
         descriptors[inliers] = known
         by_luck = uniform_accuracy(release.epsilon, release.num_words, release.subset_size)
@@ -92,4 +93,4 @@ def _check_matches(
         raise InvalidInput(f"rows must be whole numbers below {total}, the keypoints there are.")
     if len(np.unique(inliers)) != len(inliers):
         raise InvalidInput("rows must name each inlier once, some come twice.")
-    return inliers.astype(np.int64), unit(known)
+    return inliers.astype(np.int64), unit_vectors(known)

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.adversary.recover.base import Recovered
-from sfumato.adversary.recover.geometry import Lifted, tolerance_of, unit
+from sfumato.adversary.recover.geometry import Lifted, tolerance_of
 from sfumato.core.errors import Mismatch
+from sfumato.core.geometry import unit_vectors
 from sfumato.core.progress import Progress, silent
 from sfumato.core.releases import SubspaceRelease
 
@@ -115,13 +116,13 @@ def _meet(own: Lifted, partners: list[Lifted], zero: float) -> tuple[Doubles, fl
         along = float(point @ direction)
         point = point + (np.sqrt(along**2 + left) - along) * direction
         fits = residual < zero and int(free.sum()) == 1
-        return unit(point), 0.5 if fits else 0.0, False
+        return unit_vectors(point), 0.5 if fits else 0.0, False
     length = float(np.linalg.norm(point))
     meets = residual < zero and abs(length - 1) < zero
     sure = 1.0 if meets else float(np.exp(-((residual + abs(length - 1)) / zero)))
-    return unit(point), sure, meets
+    return unit_vectors(point), sure, meets
 
 
 def _on_sphere(own: Lifted, direction: Doubles) -> Doubles:
     radius = np.sqrt(max(1 - float(own.points @ own.points), 0.0))
-    return unit(own.points + radius * direction)
+    return unit_vectors(own.points + radius * direction)

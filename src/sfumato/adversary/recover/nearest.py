@@ -18,8 +18,8 @@ from sfumato.adversary.recover.geometry import (
     database_points,
     nearest_of_each,
     sure_of,
-    unit,
 )
+from sfumato.core.geometry import unit_vectors
 from sfumato.core.progress import Progress, silent
 from sfumato.core.releases import Release, SubspaceRelease
 from sfumato.dictionary import Dictionary
@@ -49,4 +49,4 @@ def nearest_attack(
     distance = Lifted.of(lifted).distances(chosen)
     makers = lifted.dimension // 2 + 1
     sure = sure_of(distance[:, 0], distance[:, -1]) / np.float32(makers)
-    return Recovered(unit(chosen[:, 0]).astype(np.float32), sure)
+    return Recovered(unit_vectors(chosen[:, 0]).astype(np.float32), sure)

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from sfumato.adversary.recover.base import Recovered, check_kind
 from sfumato.adversary.recover.bounds import check_prior, finite_epsilon
 from sfumato.adversary.recover.context import WordContext, context_priors
-from sfumato.adversary.recover.geometry import unit
 from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.geometry import unit_vectors
 from sfumato.core.progress import Progress, silent
 from sfumato.core.releases import Release, WordRelease
 from sfumato.dictionary import Dictionary
@@ -62,7 +62,8 @@ def posterior_attack(
     public = dictionary_of(words, dictionary)
     guess = guess_words(words, prior=prior, context=context, seed=seed, progress=progress)
     return Recovered(
-        unit(public.words[guess.words]).astype(np.float32), guess.probability.astype(np.float32)
+        unit_vectors(public.words[guess.words]).astype(np.float32),
+        guess.probability.astype(np.float32),
     )
 
 

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from sfumato.adversary.recover.base import Recovered
 from sfumato.adversary.recover.bounds import finite_epsilon
-from sfumato.adversary.recover.geometry import unit
 from sfumato.adversary.recover.meeting import meeting_points
 from sfumato.adversary.recover.posterior import dictionary_of, lots, prior_of
 from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.geometry import unit_vectors
 from sfumato.core.progress import Progress, silent
 from sfumato.core.releases import KeypointRelease, Release, SubspaceRelease, WordRelease
 from sfumato.dictionary import Dictionary
@@ -75,7 +75,8 @@ def repeats_attack(
         public = dictionary_of(words[0], dictionary)
         vote = vote_words(words, prior=prior, seed=seed)
         return Recovered(
-            unit(public.words[vote.words]).astype(np.float32), vote.probability.astype(np.float32)
+            unit_vectors(public.words[vote.words]).astype(np.float32),
+            vote.probability.astype(np.float32),
         )
     lifts = [one for one in releases if isinstance(one, SubspaceRelease)]
     if not lifts:

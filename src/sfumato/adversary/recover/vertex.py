@@ -21,10 +21,11 @@ from sfumato.adversary.recover.choose_descriptor import Candidates, chances, hel
 from sfumato.adversary.recover.geometry import database_points
 from sfumato.adversary.recover.lattice import Precision, WholeVectors, whole_vectors
 from sfumato.adversary.recover.zeros import sparsest_point
+from sfumato.core.geometry import unit_vectors
 from sfumato.core.progress import Progress, silent
 from sfumato.core.releases import Release, SubspaceRelease
+from sfumato.core.threads import in_order, single_threaded_products
 from sfumato.dictionary import Dictionary
-from sfumato.dictionary.parallel import in_order, single_threaded_products
 
 Doubles = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -132,8 +133,7 @@ def _attack_row(release: SubspaceRelease, row: int, seed: int) -> _Row:
         vectors = _inside(found.vectors, offset, basis, release, tolerance)
         if len(vectors):
             return _Row(vectors, found.complete, offset, 0.0)
-    starts = generator.normal(size=(_STARTS, dimension))
-    starts /= np.linalg.norm(starts, axis=1, keepdims=True)
+    starts = unit_vectors(generator.normal(size=(_STARTS, dimension)))
     nothing = np.zeros((0, ambient), dtype=np.int64)
     return _Row(nothing, False, *_by_zeros(offset, basis, starts))
 
@@ -199,7 +199,7 @@ def _scaled(whole: Whole, release: SubspaceRelease) -> Doubles:
     values = whole.astype(np.float64)
     if release.extractor == "rootsift":
         return np.asarray(np.sqrt(values / np.maximum(values.sum(axis=1, keepdims=True), 1)))
-    return np.asarray(values / np.maximum(np.linalg.norm(values, axis=1, keepdims=True), 1))
+    return unit_vectors(values)
 
 
 def _like_descriptors(vectors: Whole, release: SubspaceRelease) -> Whole:

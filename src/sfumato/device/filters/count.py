@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.checks import check_count
-from sfumato.core.errors import Mismatch
+from sfumato.core.checks import check_count, check_same_extractor
 from sfumato.core.randomness import RandomSource
 from sfumato.core.releases import position_shift
 from sfumato.core.types import Features
@@ -47,11 +46,9 @@ class ConstantCount:
         check_count("count", self.count, low=1)
 
     def __call__(self, features: Features, *, rng: RandomSource) -> Features:
-        if features.extractor != self.dictionary.extractor:
-            raise Mismatch(
-                f"decoys come from a {self.dictionary.extractor!r} dictionary, the features are "
-                f"{features.extractor!r}; use one extractor for both."
-            )
+        check_same_extractor(
+            "the dictionary", self.dictionary.extractor, "the picture", features.extractor
+        )
         # Drawn always, used as needed: the work does not tell how many were missing.
         positions = _uniform_positions(self.count, features.image_size, rng)
         words = rng.below(self.dictionary.num_words, self.count)

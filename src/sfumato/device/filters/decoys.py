@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.errors import Mismatch
+from sfumato.core.checks import check_same_extractor
 from sfumato.core.randomness import RandomSource
 from sfumato.core.releases import position_shift, snap
 from sfumato.core.types import Features
@@ -45,11 +45,9 @@ class Decoys:
 
     def fill(self, kept: Features, hole: Hole, *, rng: RandomSource) -> Features:
         """The features outside, and decoys where `hole` says that keypoints were dropped."""
-        if kept.extractor != self.dictionary.extractor:
-            raise Mismatch(
-                f"decoys come from a {self.dictionary.extractor!r} dictionary, the features are "
-                f"{kept.extractor!r}; use one extractor for both."
-            )
+        check_same_extractor(
+            "the dictionary", self.dictionary.extractor, "the picture", kept.extractor
+        )
         places, like = _patchwork(kept, hole, rng)
         words = rng.below(self.dictionary.num_words, len(places))
         described = np.asarray(self.dictionary.words[words]).astype(

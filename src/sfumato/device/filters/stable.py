@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
+from sfumato.core.geometry import unit_vectors
 from sfumato.core.randomness import RandomSource
 from sfumato.core.types import Features
 from sfumato.features import EXTRACTORS, extract
@@ -123,8 +124,7 @@ def _vectors(features: Features) -> NDArray[np.float32]:
         values = 2 * np.unpackbits(features.descriptors, axis=1).astype(np.float32) - 1
     else:
         values = features.descriptors.astype(np.float32)
-    lengths = np.linalg.norm(values, axis=1, keepdims=True)
-    return np.asarray(values / np.maximum(lengths, 1e-12), dtype=np.float32)
+    return unit_vectors(values, np.float32)
 
 
 def _mutual_nearest(

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.checks import as_number, check_count
-from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.checks import as_number, check_count, check_same_extractor
+from sfumato.core.errors import InvalidInput
+from sfumato.core.geometry import unit_vectors
 from sfumato.core.randomness import RandomSource
 from sfumato.core.releases import SubspaceRelease
 from sfumato.core.types import NOT_PROTECTED, Camera, Features, PrivacyEvent
@@ -120,10 +121,10 @@ class SubspaceLifting:
 
         In double precision to the end: rounding then knows the subspace and nothing else.
         """
-        units = _unit_length(descriptors)
+        units = unit_vectors(descriptors)
         if self.dither:
             spread = self.dither / np.sqrt(units.shape[1])
-            units = _unit_length(units + spread * _normal(source, units.shape))
+            units = unit_vectors(units + spread * _normal(source, units.shape))
         words = self._words_of_one_picture(source)
         basis = np.empty((len(units), self.dimension, units.shape[1]))
         pending = np.arange(len(units))
@@ -145,7 +146,7 @@ class SubspaceLifting:
         directions = np.empty((count, self.dimension, ambient))
         if words is not None:
             for i, column in enumerate(self._draw_rows(len(words), count, source)):
-                directions[:, i] = _unit_length(words[column]) - units
+                directions[:, i] = unit_vectors(words[column]) - units
         drawn = _uniform(source, (count, self.num_random, ambient))
         directions[:, self.num_adversarial :] = drawn
         return directions
@@ -186,11 +187,9 @@ class SubspaceLifting:
             )
 
     def _check_features(self, features: Features) -> None:
-        if self.database is not None and features.extractor != self.database.extractor:
-            raise Mismatch(
-                f"the database holds {self.database.extractor!r} words, the features are "
-                f"{features.extractor!r}; extract with {self.database.extractor!r} or use another "
-                "database."
+        if self.database is not None:
+            check_same_extractor(
+                "the database", self.database.extractor, "the picture", features.extractor
             )
         from sfumato.features import EXTRACTORS  # late: mechanisms stay light
 
@@ -256,12 +255,6 @@ def _forget_parameters(
     # A random m×m matrix is singular with probability zero; one that is keeps its old basis.
     turned[~sound] = np.eye(dimension)
     return offsets, np.matmul(turned, basis)
-
-
-def _unit_length(descriptors: NDArray[Any]) -> Doubles:
-    values = descriptors.astype(np.float64)
-    values /= _lengths(values)[:, None]
-    return values
 
 
 def _lengths(rows: Doubles) -> Doubles:

@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.geometry import unit_vectors
 from sfumato.core.randomness import RandomSource
 from sfumato.core.releases import SubspaceRelease
 from sfumato.core.types import Camera, Features, PrivacyEvent
@@ -70,7 +71,7 @@ class MemoisedLifting:
             raise Mismatch(
                 f"the enrolled embedding has {self._basis.shape[1]} numbers, got {values.shape}."
             )
-        units = values / np.linalg.norm(values, axis=1, keepdims=True)
+        units = unit_vectors(values)
         offsets = units - (units @ self._basis.T) @ self._basis
         return offsets, np.repeat(self._basis[None], len(units), axis=0)
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.checks import check_count, check_epsilon
-from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.checks import check_count, check_epsilon, check_same_extractor
+from sfumato.core.errors import InvalidInput
 from sfumato.core.odds import Coin, subset_coin
 from sfumato.core.randomness import RandomSource
 from sfumato.core.releases import WordRelease
@@ -108,12 +108,9 @@ class SubsetMechanism:
         return _sorted_rows(columns)
 
     def _check_features(self, features: Features) -> None:
-        if features.extractor != self.dictionary.extractor:
-            raise Mismatch(
-                f"the dictionary holds {self.dictionary.extractor!r} words, the features are "
-                f"{features.extractor!r}; extract with {self.dictionary.extractor!r} or use "
-                "another dictionary."
-            )
+        check_same_extractor(
+            "the dictionary", self.dictionary.extractor, "the picture", features.extractor
+        )
 
 
 def _sorted_rows(columns: list[NDArray[np.uint32]]) -> NDArray[np.uint32]:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput
+from sfumato.core.lens import project
 from sfumato.core.types import Camera, Features, Pose
 from sfumato.server.mapping.map import Map
-from sfumato.server.mapping.projection import project
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def reprojection_errors(world: Map) -> NDArray[np.float64]:
         points = world.pose(image).apply(np.asarray(world.points)[seen[inside]])
         away = project(world.camera(image), points) - world.keypoints[rows][inside]
         distance = np.hypot(away[:, 0], away[:, 1])
-        errors.append(np.where(points[:, 2] > 0, distance, np.inf))
+        errors.append(np.where(np.isnan(distance), np.inf, distance))
     return np.concatenate([np.empty(0), *errors])
 
 

@@ -24,9 +24,10 @@ from PIL import Image
 
 from sfumato.core.errors import InvalidInput
 from sfumato.core.files import parse_json, read_limited
-from sfumato.core.types import Camera, Pose, frozen_array, is_rotation
+from sfumato.core.geometry import is_rotation, nearest_rotation
+from sfumato.core.lens import from_corner
+from sfumato.core.types import Camera, Pose, frozen_array
 from sfumato.features.image import FORMATS
-from sfumato.server.mapping.projection import HALF_PIXEL
 
 #: Focal length over the longer side, where nothing is known: a field of view of 45°.
 FOCAL_PRIOR = 1.2
@@ -91,7 +92,7 @@ def _camera(entry: dict[str, Any]) -> Camera:
     fixed[0, 0] = fixed[1, 1] = fixed[0, 2] = fixed[1, 2] = 0
     if not np.array_equal(fixed, np.diag([0, 0, 1])):
         raise InvalidInput("K must be [[fx, 0, cx], [0, fy, cy], [0, 0, 1]]; skew is not handled.")
-    center = (float(matrix[0, 2]) + HALF_PIXEL, float(matrix[1, 2]) + HALF_PIXEL)
+    center = from_corner(matrix[:2, 2]).tolist()
     focals = (float(matrix[0, 0]), float(matrix[1, 1]))
     return Camera("PINHOLE", entry["width"], entry["height"], (*focals, *center))
 
@@ -107,8 +108,7 @@ def _pose(entry: dict[str, Any]) -> Pose:
             "or cut."
         )
     if not is_rotation(rotation, 1e-9):
-        left, _, right = np.linalg.svd(rotation)
-        rotation = left @ right
+        rotation = nearest_rotation(rotation)
     return Pose(rotation, translation)
 
 

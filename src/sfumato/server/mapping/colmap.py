@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 
 from sfumato.core.checks import check_count, check_finite, check_shape
 from sfumato.core.errors import InvalidInput, SfumatoError
+from sfumato.core.geometry import cross_matrix
+from sfumato.core.lens import from_corner
 from sfumato.core.progress import Progress, silent
 from sfumato.core.types import CAMERA_MODELS, Camera, Pose
 from sfumato.server.mapping.assemble import SparseModel
-from sfumato.server.mapping.projection import HALF_PIXEL
 
 # glog writes to stderr, where our progress bar is; only what ends the process may still speak.
 pycolmap.logging.minloglevel = 3
@@ -138,13 +139,7 @@ def _fill_database(
     database = pycolmap.Database.open(path)
     try:
         for row, start in enumerate(cameras):
-            camera = pycolmap.Camera(
-                model=start.camera.model,
-                width=start.camera.width,
-                height=start.camera.height,
-                params=list(start.camera.params),
-                camera_id=row + 1,
-            )
+            camera = pycolmap.Camera(**start.camera.as_dict(), camera_id=row + 1)
             camera.has_prior_focal_length = start.trusted
             database.write_camera(camera, use_camera_id=True)
             rig = pycolmap.Rig(rig_id=row + 1)
@@ -157,7 +152,7 @@ def _fill_database(
             frame = pycolmap.Frame(frame_id=row + 1, rig_id=owner)
             frame.add_data_id(image.data_id)
             database.write_frame(frame, use_frame_id=True)
-            positions = np.asarray(keypoints[row], dtype=np.float32) + np.float32(HALF_PIXEL)
+            positions = from_corner(keypoints[row]).astype(np.float32)
             database.write_keypoints(row + 1, positions)
         for (first, second), rows in matches.items():
             if len(rows):
@@ -184,9 +179,7 @@ def _write_motions(path: Path, matches: Matches, motions: Mapping[tuple[int, int
             geometry.config = pycolmap.TwoViewGeometryConfiguration.CALIBRATED
             geometry.inlier_matches = rows.astype(np.uint32)
             geometry.cam2_from_cam1 = _rigid(motion)
-            x, y, z = motion.translation
-            across = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
-            geometry.E = across @ motion.rotation
+            geometry.E = cross_matrix(motion.translation) @ motion.rotation
             database.write_two_view_geometry(first + 1, second + 1, geometry)
     finally:
         database.close()
@@ -212,19 +205,11 @@ def adjust(
     """
     world = pycolmap.Reconstruction()
     for row, camera in enumerate(model.cameras):
-        world.add_camera_with_trivial_rig(
-            pycolmap.Camera(
-                model=camera.model,
-                width=camera.width,
-                height=camera.height,
-                params=list(camera.params),
-                camera_id=row + 1,
-            )
-        )
+        world.add_camera_with_trivial_rig(pycolmap.Camera(**camera.as_dict(), camera_id=row + 1))
     for row, name in enumerate(model.image_names):
         image = pycolmap.Image(
             name=name,
-            keypoints=np.asarray(keypoints[row], dtype=np.float64) + HALF_PIXEL,
+            keypoints=from_corner(keypoints[row]),
             camera_id=model.camera_of_image[row] + 1,
             image_id=row + 1,
         )

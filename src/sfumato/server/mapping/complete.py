@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from sfumato.core.errors import InvalidInput
+from sfumato.core.lens import focal_lengths, project
 from sfumato.core.progress import Progress, silent
 from sfumato.core.types import Camera
 from sfumato.matching.support import SupportOptions
 from sfumato.server.mapping import colmap
 from sfumato.server.mapping.assemble import SparseModel
 from sfumato.server.mapping.private_pairs import PairCandidates, Rows
-from sfumato.server.mapping.projection import focal_lengths, project
 from sfumato.server.mapping.tracks import without_conflicts
 from sfumato.server.mapping.triangulate import TriangulationOptions, Views, triangulate_matches
 from sfumato.server.mapping.two_view import View, guided_matches

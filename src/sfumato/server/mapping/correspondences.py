@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sfumato.core.checks import as_number
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
+from sfumato.core.threads import in_order, single_threaded_products
 from sfumato.core.types import Features, Pose
-from sfumato.dictionary.parallel import in_order, single_threaded_products
 from sfumato.features.extractors import EXTRACTORS
 
 DEFAULT_RATIO = 0.8

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.checks import check_same_extractor
+from sfumato.core.errors import InvalidInput
 from sfumato.dictionary import Dictionary
 from sfumato.matching.vocabulary import InvertedIndex
 from sfumato.server.mapping.map import Map
@@ -26,11 +27,7 @@ def file_under(world: Map, dictionary: Dictionary, *, again: bool = True) -> Non
     """
     if world._stored is None:
         raise InvalidInput("only a map that was loaded can be filed away beside itself.")
-    if dictionary.extractor != world.extractor:
-        raise Mismatch(
-            f"the map holds {world.extractor!r} features, the dictionary "
-            f"{dictionary.extractor!r} words; use a dictionary of the map's extractor."
-        )
+    check_same_extractor("the map", world.extractor, "the dictionary", dictionary.extractor)
     wanted = fingerprints_of(dictionary)
     if not again and all(load_index(*world._stored, name) for name in wanted.values()):
         return

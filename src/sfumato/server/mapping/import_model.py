@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.lens import from_corner
 from sfumato.core.progress import Progress, silent
 from sfumato.core.types import Features
 from sfumato.features.h5 import list_feature_names, read_features
 from sfumato.server.mapping.assemble import SparseModel, assemble_map
 from sfumato.server.mapping.map import Map
 from sfumato.server.mapping.model_files import ColmapModel, ModelImage, read_model
-from sfumato.server.mapping.projection import HALF_PIXEL
 
 #: Half-precision files round positions by up to a pixel; another picture's are further off.
 _MAX_SHIFT = 1.0
@@ -72,7 +72,7 @@ def _check_same(image: ModelImage, item: Features, model: ColmapModel, path: str
             f"{item.image_size[0]}×{item.image_size[1]} in {path}; "
             "give the file the model was made from."
         )
-    shift = np.abs(image.xy - HALF_PIXEL - item.keypoints).max(initial=0)
+    shift = np.abs(image.xy - from_corner(item.keypoints)).max(initial=0)
     if not shift <= _MAX_SHIFT:
         raise Mismatch(
             f"keypoints of {image.name} lie up to {shift:.1f} pixels apart in the model and in "

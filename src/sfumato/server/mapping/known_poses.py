@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput
+from sfumato.core.lens import focal_lengths, unproject
 from sfumato.core.progress import Progress, silent
 from sfumato.core.types import Camera, Features, Pose
 from sfumato.server.mapping.assemble import SparseModel, share_cameras
 from sfumato.server.mapping.correspondences import epipolar_errors
-from sfumato.server.mapping.projection import focal_lengths, unproject
 from sfumato.server.mapping.triangulate import TriangulationOptions, Views, triangulate_matches
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.checks import check_finite, check_shape
+from sfumato.core.checks import check_finite, check_same_extractor, check_shape
 from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch
 from sfumato.core.releases import WordRelease
 from sfumato.core.storage import load_array, load_manifest, save_arrays
@@ -140,11 +140,7 @@ class Map:
         With words_each above 1 an observation is filed under that many of its nearest words:
         more true matches are found, among more wrong ones.
         """
-        if dictionary.extractor != self.extractor:
-            raise Mismatch(
-                f"the map holds {self.extractor!r} features, the dictionary "
-                f"{dictionary.extractor!r} words; use a dictionary of the map's extractor."
-            )
+        check_same_extractor("the map", self.extractor, "the dictionary", dictionary.extractor)
         name = _index_name(dictionary.fingerprint, words_each)
         index = self._known_index(name)
         if index is None:

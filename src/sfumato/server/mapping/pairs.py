@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput
+from sfumato.core.geometry import unit_vectors
+from sfumato.core.threads import single_threaded_products
 from sfumato.core.types import Features
-from sfumato.dictionary.parallel import single_threaded_products
 from sfumato.server.mapping.correspondences import is_binary
 
 #: Up to this many images, every one is compared with every other.
@@ -109,8 +110,7 @@ def _signatures(features: Sequence[Features], seed: int) -> NDArray[np.float32]:
             counts[row] = np.bincount(_nearest(vectors, words), minlength=len(words))
     seen = np.count_nonzero(counts, axis=0)
     counts = np.sqrt(counts) * np.log((len(features) + 1) / (seen + 1)).astype(np.float32)
-    length = np.linalg.norm(counts, axis=1, keepdims=True)
-    return np.asarray(counts / np.maximum(length, 1e-12), dtype=np.float32)
+    return unit_vectors(counts, np.float32)
 
 
 def _vectors(features: Features) -> NDArray[np.float32]:

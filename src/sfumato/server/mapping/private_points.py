@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.geometry import unit_vectors
 from sfumato.core.releases import KeypointRelease, PlainRelease, SubspaceRelease, WordRelease
 from sfumato.features.extractors import EXTRACTORS
 from sfumato.matching.vocabulary import InvertedIndex
@@ -101,6 +102,5 @@ def meeting_points(
         pull = np.zeros((high - low, ambient))
         np.add.at(pull, owner, offset)
         point = np.linalg.solve(normal, pull[:, :, None])[:, :, 0]
-        length = np.maximum(np.linalg.norm(point, axis=1, keepdims=True), 1e-12)
-        found[here] = (point / length)[owner]
+        found[here] = unit_vectors(point)[owner]
     return found

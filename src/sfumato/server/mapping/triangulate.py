@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.checks import as_number
 from sfumato.core.errors import InvalidInput
+from sfumato.core.geometry import unit_vectors
 from sfumato.core.progress import Progress, silent
 from sfumato.server.mapping.tracks import Tracks, join_tracks, one_per_image, spread
 
@@ -89,7 +90,7 @@ class Views:
         """Unit vectors in the world along which features look."""
         flat = np.hstack([self.rays[rows], np.ones((len(rows), 1))])
         world = np.matvec(self.rotations[self.image_of[rows]].transpose(0, 2, 1), flat)
-        return np.asarray(world / np.linalg.norm(world, axis=1, keepdims=True))
+        return unit_vectors(world)
 
 
 def triangulate_matches(
@@ -232,8 +233,7 @@ def _refine(views: Views, points: Floats, rows: Rows, owner: Rows) -> Floats:
 def _widest_angle(views: Views, points: Floats, rows: Rows, owner: Rows) -> Floats:
     """The largest angle between two rays of each track, in radians; rows are in order of owner."""
     count = len(points)
-    toward = points[owner] - views.centers()[views.image_of[rows]]
-    toward /= np.maximum(np.linalg.norm(toward, axis=1, keepdims=True), 1e-300)
+    toward = unit_vectors(points[owner] - views.centers()[views.image_of[rows]])
     start = np.searchsorted(owner, np.arange(count + 1)).astype(np.int64)
     widest = np.zeros(count)
     for low in range(0, len(rows), _CHUNK // 16):

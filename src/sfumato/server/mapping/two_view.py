@@ -11,11 +11,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.geometry import cross_matrix, nearest_rotation
+from sfumato.core.lens import focal_lengths, from_corner, unproject
 from sfumato.core.types import Camera, Pose
 from sfumato.matching.support import (
     SupportOptions,
@@ -24,7 +25,6 @@ from sfumato.matching.support import (
     support_radius,
 )
 from sfumato.server.mapping.private_pairs import PairCandidates, Rows
-from sfumato.server.mapping.projection import HALF_PIXEL, focal_lengths, unproject
 
 Floats = NDArray[np.float64]
 
@@ -183,10 +183,10 @@ def relative_pose(
     import poselib
 
     found, facts = poselib.estimate_relative_pose(
-        a.keypoints[matches[:, 0]].astype(np.float64) + HALF_PIXEL,
-        b.keypoints[matches[:, 1]].astype(np.float64) + HALF_PIXEL,
-        _for_poselib(a.camera),
-        _for_poselib(b.camera),
+        from_corner(a.keypoints[matches[:, 0]]),
+        from_corner(b.keypoints[matches[:, 1]]),
+        a.camera.as_dict(),
+        b.camera.as_dict(),
         {
             "max_epipolar_error": options.max_error,
             "max_iterations": options.max_iterations,
@@ -200,8 +200,8 @@ def relative_pose(
     rotation = np.asarray(found.R, dtype=np.float64)
     if not (length > 0 and np.isfinite(rotation).all()):
         return None
-    left, _, right = np.linalg.svd(rotation)
-    return Pose(left @ right, np.asarray(found.t) / length), int(np.sum(facts["inliers"]))
+    motion = Pose(nearest_rotation(rotation), np.asarray(found.t) / length)
+    return motion, int(np.sum(facts["inliers"]))
 
 
 def line_distances(
@@ -231,8 +231,7 @@ def essential_matrix(pose_a: Pose, pose_b: Pose) -> Floats | None:
     scale = max(float(np.linalg.norm(pose_a.center)), 1e-9)
     if length <= 1e-9 * scale:
         return None
-    x, y, z = relative.translation / length
-    return np.asarray(np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]]) @ relative.rotation)
+    return np.asarray(cross_matrix(relative.translation / length) @ relative.rotation)
 
 
 def relative_motion(pose_a: Pose, pose_b: Pose) -> Pose:
@@ -258,12 +257,3 @@ def guided_matches(
     """
     near = np.flatnonzero(line_distances(a, b, candidates, pose_a, pose_b) <= band)
     return supported_matches(a, b, candidates.take(near), support)
-
-
-def _for_poselib(camera: Camera) -> dict[str, Any]:
-    return {
-        "model": camera.model,
-        "width": camera.width,
-        "height": camera.height,
-        "params": list(camera.params),
-    }

@@ -26,11 +26,12 @@ from sfumato.adversary.infer.attributes import (
     recover_points,
 )
 from sfumato.core.errors import InvalidInput
+from sfumato.core.geometry import unit_vectors
 from sfumato.core.progress import Progress, silent
 from sfumato.device.mechanisms import SubsetMechanism, SubspaceLifting
 from sfumato.device.mechanisms.balanced import BalancedLifting
 from sfumato.dictionary import Dictionary
-from sfumato.faces.embeddings import centre, unit
+from sfumato.faces.embeddings import centre
 from sfumato_papers.affine.faces.verification import Settings, directions, told
 from sfumato_papers.harness.outcomes import RecordFile
 from sfumato_papers.harness.work import seeded, tracked
@@ -82,7 +83,7 @@ def split_faces(
                 f"{len(part)}, with {len(np.unique(labels[part]))} of the values."
             )
     public = vectors[parts[0]]
-    points = [centre(vectors[p], public) if is_centred else unit(vectors[p]) for p in parts]
+    points = [centre(vectors[p], public) if is_centred else unit_vectors(vectors[p]) for p in parts]
     return Split(
         (points[0], points[1], points[2], points[3]), tuple(labels[p] for p in parts), embedder
     )
@@ -154,7 +155,7 @@ def _lift(
 def _attack_words(split: Split, attacker: Known, settings: Settings, add: Any) -> None:
     for num_words in settings.num_words:
         dictionary = directions(num_words, split.points[0].shape[1], split.embedder)
-        words = unit(dictionary.words)
+        words = unit_vectors(dictionary.words)
         true = [dictionary.nearest(split.points[part].astype(np.float32)) for part in (2, 3)]
         for epsilon in (*settings.epsilons, math.inf):
             mechanism = SubsetMechanism(epsilon, 1, dictionary)

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.geometry import unit_vectors
 from sfumato.core.progress import Progress, silent
 from sfumato.core.storage import file_checksum
 from sfumato.datasets.faces import FaceSet, open_faces
-from sfumato.faces.embeddings import FaceEmbedder, centre, unit
+from sfumato.faces.embeddings import FaceEmbedder, centre
 from sfumato.faces.pairs import Pairs, draw_pairs, split_people
 from sfumato_papers.affine.faces.attributes import run_attributes, split_faces
 from sfumato_papers.affine.faces.embedding import Embedded, embed_faces, given_faces, problem_of
@@ -164,7 +165,7 @@ def _split(
     values, public_values = _values(settings, embedded, others, tested, public)
 
     def form(vectors: NDArray[Any]) -> NDArray[np.float64]:
-        return centre(vectors, open_faces_of) if settings.is_centred else unit(vectors)
+        return centre(vectors, open_faces_of) if settings.is_centred else unit_vectors(vectors)
 
     problem = Problem(
         raw=filled,

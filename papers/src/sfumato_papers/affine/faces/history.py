@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from sfumato.adversary.recover.history import history_attack
 from sfumato.core.errors import InvalidInput
+from sfumato.core.geometry import unit_vectors
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import SeededRandom
 from sfumato.core.releases import Release
 from sfumato.device.mechanisms import MemoisedSubset, SubsetMechanism
 from sfumato.device.mechanisms.memoised_lifting import MemoisedLifting
-from sfumato.faces.embeddings import as_features, unit
+from sfumato.faces.embeddings import as_features
 from sfumato_papers.affine.faces.verification import Problem, Settings, lifting_of, words_of
 from sfumato_papers.harness.outcomes import RecordFile
 from sfumato_papers.harness.work import seed_of, tracked
@@ -94,7 +95,7 @@ def _attacked_lift(
         release = lambda features: lifting.release(features, rng=rng)  # noqa: E731
     sent = [release(as_features(problem.vectors[row][None], problem.embedder)) for row in shown]
     answer = history_attack(sent, public=problem.public)
-    truth = unit(problem.vectors[shown].mean(axis=0)[None])[0]
+    truth = unit_vectors(problem.vectors[shown].mean(axis=0)[None])[0]
     return float(np.linalg.norm(answer.descriptors[0] - truth))
 
 
@@ -120,7 +121,7 @@ def _run_words(
                     use = mechanism if way == "fresh" else MemoisedSubset(mechanism, secret)
                     sent = [use.release(features, rng=rng) for _ in range(count)]
                     answer = history_attack(sent, dictionary=dictionary, seed=int(row))
-                    true = unit(dictionary.words[mechanism.nearest_words(features)])[0]
+                    true = unit_vectors(dictionary.words[mechanism.nearest_words(features)])[0]
                     right += bool(np.linalg.norm(answer.descriptors[0] - true) < EXACT)
                     total += 1
                 file.add({**what, "releases": count, "right": right, "total": total})

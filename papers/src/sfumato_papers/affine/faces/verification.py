@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.geometry import unit_vectors
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import SeededRandom
 from sfumato.device.mechanisms import SubsetMechanism, SubspaceLifting
 from sfumato.device.mechanisms.balanced import BalancedLifting
 from sfumato.device.mechanisms.memoised_lifting import MemoisedLifting
 from sfumato.dictionary import Dictionary, build_dictionary
-from sfumato.faces.embeddings import unit
 from sfumato.faces.pairs import Pairs
 from sfumato.faces.verify import (
     Verification,
@@ -252,7 +252,7 @@ def directions(num_words: int, dimension: int, embedder: str) -> Dictionary:
     size = (num_words, dimension)
     drawn = np.random.default_rng(seed_of("directions", num_words)).normal(size=size)
     return Dictionary.from_words(
-        unit(drawn).astype(np.float32),
+        unit_vectors(drawn).astype(np.float32),
         extractor=embedder,
         provenance="uniform directions",
         metric="l2",
@@ -264,7 +264,7 @@ def _word_distances(problem: Problem, setting: Mapping[str, Any]) -> Doubles:
     dictionary = words_of(problem, source, num_words)
     mechanism = SubsetMechanism(float(setting["epsilon"]), 1, dictionary)
     true = dictionary.nearest(problem.vectors.astype(np.float32))
-    words = unit(dictionary.words)
+    words = unit_vectors(dictionary.words)
     pairs = problem.pairs
     seed = (source, num_words, setting["epsilon"], setting["seed"])
     second = mechanism.draw(true, SeededRandom(seed_of("second", *seed)))

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.adversary.recover.inliers import inliers_attack
+from sfumato.core.geometry import unit_vectors
+from sfumato.core.lens import project
 from sfumato.core.progress import Progress, silent
 from sfumato.core.releases import KeypointRelease
 from sfumato.core.types import Camera, Pose
@@ -19,7 +21,6 @@ from sfumato.dictionary import Dictionary
 from sfumato.privacy.known_truth import draw_words, lift_picture
 from sfumato.server.localize import localize, match_release
 from sfumato.server.mapping.map import Map
-from sfumato.server.mapping.projection import project
 from sfumato.server.pose import expected_by_chance
 from sfumato_papers.harness.outcomes import RecordFile
 from sfumato_papers.harness.work import seed_of, tracked
@@ -58,7 +59,14 @@ def run_inliers(
                 continue
             mechanism = SubsetMechanism(epsilon, 1, dictionary)
             release, words, rows = draw_words(query.features, mechanism, seed_of(query.name, named))
-            found = _reveal(release, _units(query, rows), query, problem.world, dictionary, words)
+            found = _reveal(
+                release,
+                unit_vectors(query.features.descriptors[rows]),
+                query,
+                problem.world,
+                dictionary,
+                words,
+            )
             file.add({**what, "mechanism": named, **found})
 
 
@@ -101,17 +109,10 @@ def inliers_of(
     candidates = match_release(release, world, dictionary)
     points = np.asarray(world.points)[np.asarray(world.point_of_feature)[candidates.row]]
     inside = points @ pose.rotation.T + pose.translation
-    pixels = np.full((len(points), 2), np.inf)
-    front = inside[:, 2] > 1e-9
-    pixels[front] = project(camera, inside[front])
+    pixels = project(camera, inside)
     error = np.linalg.norm(pixels - release.keypoints[candidates.keypoint], axis=1)
     fits = np.flatnonzero(error <= MAX_ERROR)
     fits = fits[np.argsort(error[fits], kind="stable")]
     fits = fits[np.unique(candidates.keypoint[fits], return_index=True)[1]]
-    chance = expected_by_chance(pixels[front] + 0.5, release.keypoints, MAX_ERROR)
+    chance = expected_by_chance(pixels, release.keypoints, MAX_ERROR)
     return candidates.keypoint[fits], candidates.row[fits], min(chance, float(len(fits)))
-
-
-def _units(query: Query, rows: Rows) -> NDArray[np.float64]:
-    units = query.features.descriptors[rows].astype(np.float64)
-    return np.asarray(units / np.linalg.norm(units, axis=1, keepdims=True))

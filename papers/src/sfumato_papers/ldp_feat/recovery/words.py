@@ -15,6 +15,7 @@ from sfumato.adversary.recover.context import WordContext, context_priors, learn
 from sfumato.adversary.recover.posterior import best_guess
 from sfumato.adversary.recover.repeats import repeats_attack, vote_words
 from sfumato.core.errors import BudgetSpent
+from sfumato.core.geometry import unit_vectors
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import SeededRandom
 from sfumato.core.types import Features
@@ -199,8 +200,7 @@ def _by_place(features: Features, keypoints: NDArray[np.float32]) -> NDArray[np.
     from scipy.spatial import cKDTree
 
     rows = cKDTree(features.keypoints).query(keypoints)[1]
-    units = features.descriptors[rows].astype(np.float64)
-    return np.asarray(units / np.linalg.norm(units, axis=1, keepdims=True))
+    return unit_vectors(features.descriptors[rows])
 
 
 def _charge(features: Features, mechanism: SubsetMechanism) -> dict[str, Any]:

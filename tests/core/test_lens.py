@@ -7,8 +7,8 @@ import pycolmap
 import pytest
 
 from server.mapping.worlds import PINHOLE
+from sfumato.core.lens import focal_lengths, project, unproject
 from sfumato.core.types import CAMERA_MODELS, Camera
-from sfumato.server.mapping.projection import focal_lengths, project, unproject
 
 LENSES = {
     "SIMPLE_PINHOLE": (500.0, 320.0, 240.0),

@@ -1,7 +1,7 @@
 """Through the lens and back: COLMAP's camera models, with pixel centres at whole numbers.
 
 COLMAP counts from the corner of a pixel, so its (0.5, 0.5) is our (0, 0). The half pixel is
-added and taken away here and nowhere else.
+added and taken away here and nowhere else: use `project`, `unproject` and `from_corner`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,11 @@ _NEWTON_STEPS = 25
 _STEP = 1e-6
 
 
+def from_corner(keypoints: NDArray[Any]) -> NDArray[np.float64]:
+    """Keypoints counted from the corner of the first pixel, as COLMAP and PoseLib count."""
+    return np.asarray(keypoints, dtype=np.float64) + HALF_PIXEL
+
+
 def focal_lengths(camera: Camera) -> tuple[float, float]:
     """Focal lengths in x and y, in pixels."""
     if camera.model in _ONE_FOCAL:
@@ -30,10 +35,10 @@ def focal_lengths(camera: Camera) -> tuple[float, float]:
 
 
 def project(camera: Camera, points_in_camera: NDArray[Any]) -> NDArray[np.float64]:
-    """(N, 3) points in the camera to (N, 2) pixels; depth must be above 0."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        flat = points_in_camera[:, :2] / points_in_camera[:, 2:]
-        distorted = _distort(camera, flat)
+    """(N, 3) points in the camera to (N, 2) pixels; NaN for points not in front of it."""
+    depth = np.where(points_in_camera[:, 2:] > 0, points_in_camera[:, 2:], np.nan)
+    with np.errstate(over="ignore", invalid="ignore"):
+        distorted = _distort(camera, points_in_camera[:, :2] / depth)
     return distorted * focal_lengths(camera) + _center(camera) - HALF_PIXEL
 
 
@@ -43,8 +48,7 @@ def unproject(camera: Camera, pixels: NDArray[Any]) -> NDArray[np.float64]:
     Distortion is undone by Newton's method from the distorted point. A pixel that no ray
     reaches (a lens model folds back on itself far from the centre) comes out as NaN.
     """
-    pixels = np.asarray(pixels, dtype=np.float64).reshape(-1, 2)
-    target = (pixels + HALF_PIXEL - _center(camera)) / focal_lengths(camera)
+    target = (from_corner(pixels) - _center(camera)) / focal_lengths(camera)
     if _is_pinhole(camera):
         return np.asarray(target)
     flat = target.copy()

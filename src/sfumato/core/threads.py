@@ -1,14 +1,17 @@
-"""Work on all cores, with matrix products on one thread each.
+"""Work on several threads, with matrix products on one thread each.
 
-OpenBLAS and our workers would otherwise wait for each other: a switch between their threads costs
-milliseconds, as long as a tile takes.
+OpenBLAS and our workers would otherwise wait for each other: a switch between their threads takes
+milliseconds, as long as one piece of our work. Results come in the order of the items, so the
+number of threads changes nothing but the time.
 """
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, TypeVar
@@ -16,17 +19,39 @@ from typing import Any, TypeVar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+THREAD_NAME = "sfumato-work"
+#: Threads for work that is not matrix products: pictures to decode or render. Each holds one.
+FEW_THREADS = min(os.cpu_count() or 1, 4)
+
 
 def on_all_cores(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
     """[work(item) …] on as many threads as NumPy's products would have used."""
-    with _products_on_one_thread() as workers:
-        if workers == 1 or len(items) == 1:
-            return [work(item) for item in items]
-        with ThreadPoolExecutor(workers, thread_name_prefix="sfumato-matching") as pool:
-            return list(pool.map(work, items))
+    with single_threaded_products() as workers:
+        return list(in_order(work, items, min(workers, len(items))))
 
 
-class _OneThread:
+def in_order(
+    work: Callable[[Item], Result], items: Iterable[Item], workers: int
+) -> Iterator[Result]:
+    """Yield work(item) in the order of the items, running a few of them ahead."""
+    if workers <= 1:
+        yield from map(work, items)
+        return
+    with ThreadPoolExecutor(workers, thread_name_prefix=THREAD_NAME) as pool:
+        ahead: deque[Future[Result]] = deque()
+        try:
+            for item in items:
+                ahead.append(pool.submit(work, item))
+                if len(ahead) > 2 * workers:
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
+        finally:
+            for future in ahead:
+                future.cancel()
+
+
+class _SingleThreadedProducts:
     """Products stay on the calling thread; yields how many workers may run instead.
 
     Counted, because the setting belongs to the whole process: of several callers at once the
@@ -60,4 +85,4 @@ class _OneThread:
                     self._limit.restore_original_limits()
 
 
-_products_on_one_thread = _OneThread()
+single_threaded_products = _SingleThreadedProducts()

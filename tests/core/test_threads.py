@@ -1,18 +1,20 @@
-"""Threads change how long k-means takes and nothing else."""
+"""Threads change how long work takes and nothing else."""
 
 from __future__ import annotations
 
-import sys
 import threading
+from importlib import import_module
 
 import numpy as np
 import pytest
 
+from sfumato.core.threads import THREAD_NAME, in_order, single_threaded_products
 from sfumato.dictionary.cells import make_cells
 from sfumato.dictionary.kmeans import first_words, iterate
-from sfumato.dictionary.parallel import in_order, single_threaded_products
 from sfumato.dictionary.seeding import start_rows
 from sfumato.dictionary.vectors import Space
+
+thread_pools = import_module("threadpoolctl")  # it has no types
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -35,7 +37,7 @@ def test_an_error_in_a_worker_reaches_the_caller_and_stops_the_rest() -> None:
     with pytest.raises(KeyError):
         list(in_order(work, range(1000), 2))
     assert len(begun) < 20
-    assert not [t for t in threading.enumerate() if t.name.startswith("sfumato-kmeans")]
+    assert not [t for t in threading.enumerate() if t.name.startswith(THREAD_NAME)]
 
 
 def test_the_number_of_workers_does_not_change_the_words() -> None:
@@ -53,7 +55,16 @@ def test_the_number_of_workers_does_not_change_the_words() -> None:
     assert np.array_equal(states[0].assignment, states[1].assignment)
 
 
-def test_without_threadpoolctl_one_worker_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "threadpoolctl", None)
-    with single_threaded_products() as workers:
-        assert workers == 1
+def test_of_several_users_the_last_one_gives_the_products_their_threads_back() -> None:
+    with thread_pools.threadpool_limits(limits=2, user_api="blas"):
+        with single_threaded_products() as workers:
+            with single_threaded_products() as inner:
+                assert inner == workers == 2
+            assert product_threads() == {1}
+        assert product_threads() == {2}
+
+
+def product_threads() -> set[int]:
+    return {
+        pool["num_threads"] for pool in thread_pools.threadpool_info() if pool["user_api"] == "blas"
+    }

@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from sfumato.core.checks import check_epsilon
-from sfumato.core.codes import Codes, MapShape, check_map_shape
+from sfumato.core.codes import Codes as Codes
+from sfumato.core.codes import MapShape, check_map_shape
 from sfumato.core.errors import InvalidInput, Mismatch
 
 #: What a plain array may hold without num_values: more is a mistake, not a code.

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.classification.randomized_response import RandomizedResponse
 from sfumato.cli.accounting import announcement, ledger_facts, ledger_text, open_account
 from sfumato.cli.code_files import read_codes, read_labels
 from sfumato.cli.output import begin_output, emit_facts, emit_json
@@ -21,7 +22,6 @@ from sfumato.core.storage import NewFile
 from sfumato.core.streams import join_releases
 from sfumato.core.types import PrivacyEvent
 from sfumato.core.wire import largest_size
-from sfumato.device.mechanisms import RandomizedResponse
 from sfumato.device.protect import keep_release
 
 

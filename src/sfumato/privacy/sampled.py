@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.classification.randomized_response import RandomizedResponse
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
 from sfumato.core.odds import as_written
 from sfumato.core.randomness import RandomSource, SecureRandom
 from sfumato.core.releases import CodeRelease, Release
-from sfumato.device.mechanisms import RandomizedResponse
 from sfumato.privacy.subjects import SMALL_EPSILONS, Rows, Subject, World
 
 

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.classification.randomized_response import RandomizedResponse
 from sfumato.core.errors import InvalidInput
 from sfumato.core.randomness import RandomSource, SecureRandom
 from sfumato.core.releases import Release, WordRelease
 from sfumato.core.types import NOT_PROTECTED
-from sfumato.device.mechanisms import RandomizedResponse, SubsetMechanism
+from sfumato.device.mechanisms import SubsetMechanism
 from sfumato.dictionary import Dictionary
 from sfumato.privacy.law import Sampler
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from sfumato.core.checks import check_count, check_epsilon
 from sfumato.core.errors import InvalidInput
 from sfumato.core.odds import Coin, subset_coin
-from sfumato.core.randomness import RandomSource
+from sfumato.core.randomness import RandomSource, check_source
 from sfumato.core.releases import CandidateRelease, PlainRelease
 from sfumato.core.types import NOT_PROTECTED, Camera, Features, PrivacyEvent
-from sfumato.device.mechanisms.base import check_source, release_fields
+from sfumato.device.mechanisms.base import release_fields
 from sfumato.device.mechanisms.subset import SubsetMechanism
 from sfumato.dictionary import Dictionary
 

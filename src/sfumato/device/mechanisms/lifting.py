@@ -10,14 +10,10 @@ from numpy.typing import NDArray
 
 from sfumato.core.checks import as_number, check_count
 from sfumato.core.errors import InvalidInput, Mismatch
-from sfumato.core.randomness import RandomSource
+from sfumato.core.randomness import RandomSource, check_source
 from sfumato.core.releases import SubspaceRelease
 from sfumato.core.types import NOT_PROTECTED, Camera, Features, PrivacyEvent
-from sfumato.device.mechanisms.base import (
-    check_source,
-    draw_distinct,
-    release_fields,
-)
+from sfumato.device.mechanisms.base import draw_distinct, release_fields
 from sfumato.dictionary import Dictionary
 
 Doubles = NDArray[np.float64]
@@ -123,7 +119,7 @@ class SubspaceLifting:
         units = _unit_length(descriptors)
         if self.dither:
             spread = self.dither / np.sqrt(units.shape[1])
-            units = _unit_length(units + spread * _normal(source, units.shape))
+            units = _unit_length(units + spread * source.normal(units.shape))
         words = self._words_of_one_picture(source)
         basis = np.empty((len(units), self.dimension, units.shape[1]))
         pending = np.arange(len(units))
@@ -146,7 +142,7 @@ class SubspaceLifting:
         if words is not None:
             for i, column in enumerate(self._draw_rows(len(words), count, source)):
                 directions[:, i] = _unit_length(words[column]) - units
-        drawn = _uniform(source, (count, self.num_random, ambient))
+        drawn = source.uniform((count, self.num_random, ambient))
         directions[:, self.num_adversarial :] = drawn
         return directions
 
@@ -249,7 +245,7 @@ def _forget_parameters(
     """
     count, dimension, _ = basis.shape
     along = np.matmul(basis, units[:, :, None])  # D·d
-    points = _normal(source, (count, dimension + 1, dimension))  # D·r, one row per point
+    points = source.normal((count, dimension + 1, dimension))  # D·r, one row per point
     first = points[:, :1]
     offsets = units + np.matmul(first - along.transpose(0, 2, 1), basis)[:, 0]
     turned, sound = orthonormal_rows(points[:, 1:] - first)
@@ -266,21 +262,3 @@ def _unit_length(descriptors: NDArray[Any]) -> Doubles:
 
 def _lengths(rows: Doubles) -> Doubles:
     return np.asarray(np.sqrt(np.einsum("nd,nd->n", rows, rows)))
-
-
-def _uniform(source: RandomSource, shape: tuple[int, ...]) -> Doubles:
-    """Uniform on a grid of 2^32 points in (−1, 1)."""
-    drawn = source.words(int(np.prod(shape)), 32).astype(np.float64)
-    drawn += 0.5
-    drawn *= 2.0**-31
-    drawn -= 1
-    return drawn.reshape(shape)
-
-
-def _normal(source: RandomSource, shape: tuple[int, ...]) -> Doubles:
-    """Standard normal numbers, two from two uniform ones (Box–Muller)."""
-    count = int(np.prod(shape))
-    first, second = _uniform(source, (2, (count + 1) // 2))
-    radius = np.sqrt(-2 * np.log((first + 1) / 2))
-    pairs = [radius * np.cos(np.pi * second), radius * np.sin(np.pi * second)]
-    return np.asarray(np.concatenate(pairs)[:count].reshape(shape))

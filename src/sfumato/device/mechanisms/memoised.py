@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput
 from sfumato.core.odds import Coin
-from sfumato.core.randomness import RandomSource, below_threshold
+from sfumato.core.randomness import RandomSource, below_threshold, check_source
 from sfumato.core.releases import WordRelease
 from sfumato.core.types import Camera, Features, PrivacyEvent
-from sfumato.device.mechanisms.base import check_source, release_fields
+from sfumato.device.mechanisms.base import release_fields
 from sfumato.device.mechanisms.subset import SubsetMechanism
 
 

@@ -12,10 +12,10 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput, Mismatch
-from sfumato.core.randomness import RandomSource
+from sfumato.core.randomness import RandomSource, check_source
 from sfumato.core.releases import SubspaceRelease
 from sfumato.core.types import Camera, Features, PrivacyEvent
-from sfumato.device.mechanisms.base import check_source, release_fields
+from sfumato.device.mechanisms.base import release_fields
 from sfumato.device.mechanisms.lifting import Doubles, SubspaceLifting
 
 

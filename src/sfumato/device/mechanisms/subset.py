@@ -11,14 +11,10 @@ from numpy.typing import NDArray
 from sfumato.core.checks import check_count, check_epsilon
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.odds import Coin, subset_coin
-from sfumato.core.randomness import RandomSource
+from sfumato.core.randomness import RandomSource, check_source
 from sfumato.core.releases import WordRelease
 from sfumato.core.types import NOT_PROTECTED, Camera, Features, PrivacyEvent
-from sfumato.device.mechanisms.base import (
-    check_source,
-    draw_distinct,
-    release_fields,
-)
+from sfumato.device.mechanisms.base import draw_distinct, release_fields
 from sfumato.dictionary import Dictionary
 
 

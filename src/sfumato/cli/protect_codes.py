@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,8 +112,8 @@ def _text(facts: dict[str, Any]) -> dict[str, str]:
     return {
         "leaves the device": f"{size}{facts['pictures']:,} pictures, {sent:,} of {all_codes:,} "
         f"codes each, {facts['values_per_code']} values a code",
-        "guarantee": "none: ε is infinite, nothing is hidden"
-        if math.isinf(epsilon)
+        "guarantee": "none: the codes are sent without noise"
+        if epsilon is None
         else f"ε = {epsilon:g} for {facts['unit']}, {total:g} for a whole picture",
         "labels": "sent as they are" if facts["labels_sent"] else "not sent",
         "not protected": ", ".join(facts["not_protected"]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,12 @@ Doubles = NDArray[np.float64]
 
 STRATEGIES = ("random", "adversarial", "hybrid", "sub-adversarial", "sub-hybrid")
 PRECISIONS = ("float32", "float16")
+
+#: Why the audit of a lifting has nothing to measure.
+NO_EPSILON = (
+    "a lifted descriptor lies in the subspace that is sent, so no likelihood ratio bounds what a "
+    "server learns; known attacks recover most descriptors"
+)
 
 _DEPENDENT = 1e-6  # a direction this much inside the span of the others is drawn again
 _REDRAWS = 20
@@ -56,6 +62,8 @@ class SubspaceLifting:
     precision: str = "float32"
     allow_line: bool = False
     dither: float = 0.0
+
+    no_epsilon: ClassVar[str] = NO_EPSILON
 
     def __post_init__(self) -> None:
         if self.strategy not in STRATEGIES:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,8 @@ class SubsetMechanism:
     subset_size: int  # ω
     dictionary: Dictionary
     coin: Coin = field(init=False, repr=False)
+
+    no_epsilon: ClassVar[str] = "the nearest word is sent without noise"
 
     def __post_init__(self) -> None:
         num_words = self.dictionary.num_words

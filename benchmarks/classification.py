@@ -52,9 +52,9 @@ def main() -> None:
 
 
 def compare(options: argparse.Namespace, name: str, metrics: tuple[tuple[str, str], ...]) -> None:
+    from sfumato.classification.randomized_response import RandomizedResponse
     from sfumato.core.randomness import SecureRandom
     from sfumato.datasets.idx import read_split
-    from sfumato.device.mechanisms.randomized_response import RandomizedResponse
     from sfumato_papers.dcaconv.recipes import ENCODERS
 
     train, test = read_split(options.data, "train"), read_split(options.data, "t10k")

@@ -9,19 +9,15 @@ inliers                                a localized release → what the map know
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from sfumato.adversary.recover.base import Recovered
-    from sfumato.adversary.recover.clustering import clustering_attack as clustering
-    from sfumato.adversary.recover.database import database_attack as database
-    from sfumato.adversary.recover.history import history_attack as history
-    from sfumato.adversary.recover.inliers import inliers_attack as inliers
-    from sfumato.adversary.recover.nearest import nearest_attack as nearest
-    from sfumato.adversary.recover.posterior import posterior_attack as posterior
-    from sfumato.adversary.recover.repeats import repeats_attack as repeats
-    from sfumato.adversary.recover.vertex import vertex_attack as vertex
+from sfumato.adversary.recover.base import Recovered
+from sfumato.adversary.recover.clustering import clustering_attack as clustering
+from sfumato.adversary.recover.database import database_attack as database
+from sfumato.adversary.recover.history import history_attack as history
+from sfumato.adversary.recover.inliers import inliers_attack as inliers
+from sfumato.adversary.recover.nearest import nearest_attack as nearest
+from sfumato.adversary.recover.posterior import posterior_attack as posterior
+from sfumato.adversary.recover.repeats import repeats_attack as repeats
+from sfumato.adversary.recover.vertex import vertex_attack as vertex
 
 __all__ = [
     "Recovered",
@@ -34,15 +30,3 @@ __all__ = [
     "repeats",
     "vertex",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'sfumato.attacks' has no attribute {name!r}")
-    home = "base" if name == "Recovered" else name
-    module = import_module(f"sfumato.adversary.recover.{home}")
-    return getattr(module, "Recovered" if name == "Recovered" else f"{name}_attack")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

@@ -17,9 +17,9 @@ from sfumato.classification.estimates import (
     mean_variance,
 )
 from sfumato.classification.odds import response_odds
+from sfumato.classification.randomized_response import RandomizedResponse
 from sfumato.core.errors import InvalidInput
 from sfumato.core.randomness import SeededRandom
-from sfumato.device.mechanisms import RandomizedResponse
 
 REPETITIONS = 10_000
 WORLDS = [(0.5, 2), (1.0, 4), (2.0, 16), (0.1, 3)]

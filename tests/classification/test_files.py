@@ -20,10 +20,10 @@ from sfumato.classification.files import (
     save_model,
 )
 from sfumato.classification.orientations import OrientationCodes
+from sfumato.classification.randomized_response import RandomizedResponse
 from sfumato.core.arrays import read_arrays, write_arrays
 from sfumato.core.errors import InvalidInput
 from sfumato.core.randomness import SeededRandom
-from sfumato.device.mechanisms.randomized_response import RandomizedResponse
 
 PICTURES, LABELS = load_digits(return_X_y=True)
 PICTURES = (PICTURES.reshape(-1, 8, 8) * 15).astype(np.uint8)

@@ -14,10 +14,10 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from sfumato.classification.knn import PerturbedKNN, neighbours_for
 from sfumato.classification.match_weights import answer_shares, log_odds, match_weights
 from sfumato.classification.neighbours import bit_planes
+from sfumato.classification.randomized_response import RandomizedResponse
 from sfumato.core.codes import Codes
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.randomness import SeededRandom
-from sfumato.device.mechanisms.randomized_response import RandomizedResponse
 
 PIXELS, LABELS = load_digits(return_X_y=True)
 CODES = np.minimum(PIXELS // 4, 3).astype(np.uint8)

@@ -11,9 +11,9 @@ from sklearn.datasets import load_digits
 
 from sfumato.classification import Codes, DebiasedCentroid, DebiasedNaiveBayes
 from sfumato.classification.counts import CodeCounts
+from sfumato.classification.randomized_response import RandomizedResponse
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.randomness import SeededRandom
-from sfumato.device.mechanisms import RandomizedResponse
 
 PIXELS, LABELS = load_digits(return_X_y=True)
 CODES = (PIXELS >= 8).astype(np.uint8)

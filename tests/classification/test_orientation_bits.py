@@ -12,9 +12,9 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from sfumato.classification import DebiasedNaiveBayes, OrientationBits, PixelCodes
+from sfumato.classification.randomized_response import RandomizedResponse
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.randomness import SeededRandom
-from sfumato.device.mechanisms.randomized_response import RandomizedResponse
 
 DIGITS = (load_digits().images * 15).astype(np.uint8)
 

@@ -182,7 +182,7 @@ def test_huge_numbers_are_refused_by_the_library(tmp_path: Path, value: float) -
     for use in (
         lambda: sf.SubsetMechanism(value, 2, words),
         lambda: sf.SubsetMechanism(1.0, value, words),  # type: ignore[arg-type]
-        lambda: sf.RandomizedResponse(value, 2),
+        lambda: sf.classification.RandomizedResponse(value, 2),
         lambda: sf.Caps(session=value),
         lambda: PrivacyEvent("subset", value, 1, "one descriptor", ()),
         lambda: ledger.charge(PrivacyEvent("x", 1.0, 1, "x", ()), pictures=value),  # type: ignore[arg-type]

@@ -177,7 +177,8 @@ def test_a_seed_gives_the_same_draws_and_says_so() -> None:
 
 def release_files() -> list[Path]:
     root = Path(sfumato.__file__).parent
-    return sorted([*(root / "core").rglob("*.py"), *(root / "device").rglob("*.py")])
+    codes = root / "classification" / "randomized_response.py"
+    return sorted([*(root / "core").rglob("*.py"), *(root / "device").rglob("*.py"), codes])
 
 
 def test_release_code_uses_no_other_generator() -> None:

@@ -104,7 +104,7 @@ def test_events_compose_over_units() -> None:
     assert event.picture_epsilon == 10_000
     assert event.is_private
     assert not PrivacyEvent("plain", math.inf, 3, "one descriptor", ()).is_private
-    assert PrivacyEvent("plain", math.inf, 0, "one descriptor", ()).picture_epsilon == 0
+    assert PrivacyEvent("plain", math.inf, 3, "one descriptor", ()).epsilon is None
     lifted = PrivacyEvent("lifting", None, 3, "one descriptor", ())
     assert lifted.picture_epsilon is None
     assert not lifted.is_private

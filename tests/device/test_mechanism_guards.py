@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sfumato.classification.randomized_response import RandomizedResponse
 from sfumato.core.errors import Mismatch
 from sfumato.core.randomness import SecureRandom
 from sfumato.device.ledger import Ledger
-from sfumato.device.mechanisms import RandomizedResponse, SubsetMechanism
+from sfumato.device.mechanisms import SubsetMechanism
 from sfumato.device.protect import send
 from support import features_of, tiny_dictionary
 

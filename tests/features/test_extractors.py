@@ -228,14 +228,6 @@ def test_importing_features_stays_light() -> None:
     assert result.stdout.strip() == "[]", result.stderr
 
 
-def test_every_public_name_is_there() -> None:
-    import sfumato.features as package
-
-    assert all(getattr(package, name) is not None for name in package.__all__)
-    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
-        _ = package.nonsense
-
-
 def test_a_picture_too_large_for_features_is_refused_before_it_is_decoded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

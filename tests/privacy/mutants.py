@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.classification.randomized_response import RandomizedResponse
 from sfumato.core.odds import Coin
 from sfumato.core.randomness import RandomSource, SecureRandom, SeededRandom
-from sfumato.device.mechanisms import RandomizedResponse
 from sfumato.privacy.law import Sampler
 from sfumato.privacy.sampled import SampledSubject
 from sfumato.privacy.subjects import Subject, SubsetSubject, shipped_subset

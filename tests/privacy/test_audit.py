@@ -26,7 +26,7 @@ SETTINGS = [(1.0, 8, 2), (4.0, 16, 3)]
 def test_the_shipped_mechanism_is_consistent(epsilon: float) -> None:
     report = audit(SHIPPED(epsilon, 8, 2))
     assert report.draws_per_input == 2_000_000
-    low, high = report.epsilon_measured
+    low, high = report.epsilon_measured or (math.nan, math.nan)
     assert low <= epsilon <= high
     assert high - low < 0.1
     assert report.verdict == "consistent", report.checks
@@ -66,7 +66,7 @@ def test_the_sampled_response_protects_the_whole_picture(
     report = audit(SampledSubject(epsilon, values, sent))
     assert report.verdict == "consistent", report.checks
     assert report.unit == "one whole picture"
-    low, high = report.epsilon_measured
+    low, high = report.epsilon_measured or (math.nan, math.nan)
     assert low <= epsilon <= high
     assert len(report.checks) == 5
 
@@ -116,6 +116,7 @@ def test_a_user_s_mechanism_is_judged_by_its_outputs_alone() -> None:
         "target event",
         "histogram",
     }
+    assert liar.epsilon_measured is not None
     assert liar.epsilon_measured[0] > 1.0
 
 
@@ -166,8 +167,6 @@ def test_bad_claims_are_refused() -> None:
     for values, sent in ((1, 1), (2000, 1), (4, 4), (4, 0)):
         with pytest.raises(InvalidInput, match="the number of"):
             SampledSubject(1.0, values, sent)
-    with pytest.raises(InvalidInput, match="infinite epsilon"):
-        audit(SubsetSubject(math.inf, 8, 2))
     with pytest.raises(InvalidInput, match="draws"):
         audit(SHIPPED(1.0, 8, 2), draws=10)
     for epsilon in (0.0, -1.0, math.nan, 1e9):

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from sfumato.classification.randomized_response import RandomizedResponse
 from sfumato.core.errors import InvalidInput
 from sfumato.core.odds import exp_bounds
 from sfumato.core.randomness import RandomSource, SecureRandom
-from sfumato.device.mechanisms import RandomizedResponse
 from sfumato.privacy.law import check_law, distinct_rows, output_law, worst_ratio
 from sfumato.privacy.subjects import SMALL_EPSILONS, SMALL_WORLDS, shipped_subset
 

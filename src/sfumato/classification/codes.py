@@ -9,8 +9,10 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from sfumato.core.checks import check_epsilon
-from sfumato.core.codes import Codes, MapShape, check_map_shape
+from sfumato.core.codes import Codes as Codes
+from sfumato.core.codes import MapShape, check_map_shape
 from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.releases import epsilon_text
 
 #: What a plain array may hold without num_values: more is a mistake, not a code.
 _MOST_GUESSED = 1 << 16
@@ -62,8 +64,8 @@ def _agreeing(
         )
     if epsilon is not None and codes.epsilon != epsilon:
         raise Mismatch(
-            f"the codes were sent with ε = {codes.epsilon:g} per code, the learner was told "
-            f"{epsilon:g}; leave epsilon out to take the codes' own."
+            f"the codes were sent with {epsilon_text(codes.epsilon, 'code')}, the learner was told "
+            f"{epsilon!r}; leave epsilon out to take the codes' own."
         )
     if map_shape is not None:
         shape = check_map_shape(map_shape, codes.num_positions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -204,6 +205,8 @@ def _guarantee(sent: KeypointRelease) -> dict[str, Any]:
 
     if not isinstance(sent, WordRelease):
         return {"guarantee": "none", "not_protected": ["the descriptors", *NOT_PROTECTED]}
+    if math.isinf(sent.epsilon):
+        return {"guarantee": "none", "not_protected": ["the nearest words", *NOT_PROTECTED]}
     return {
         "guarantee": f"ε = {sent.epsilon:g} per descriptor, {sent.epsilon * len(sent):g} for the "
         f"{len(sent)} of this picture together",

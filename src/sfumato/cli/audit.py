@@ -11,7 +11,8 @@ from rich.text import Text
 
 from sfumato.cli.output import JsonFlag, emit_json, printer, progress_bar
 from sfumato.core.errors import InvalidInput
-from sfumato.privacy.audit import AuditReport, audit
+from sfumato.privacy.audit import audit
+from sfumato.privacy.report import AuditReport
 from sfumato.privacy.sampled import SampledSubject
 from sfumato.privacy.subjects import ResponseSubject, Subject, SubsetSubject
 
@@ -39,7 +40,7 @@ def run(
 ) -> None:
     """Measure the ε of a mechanism and compare it with its claim.
 
-    Exit code 0: consistent. 1: broken. 2: bad input.
+    Exit code 0: consistent, or no ε to measure. 1: broken. 2: bad input.
 
     Example: sfumato audit --epsilon 1 --words 8 --subset-size 2
     """
@@ -47,10 +48,10 @@ def run(
     with progress_bar(quiet=as_json) as progress:
         report = audit(subject, draws=draws, progress=progress)
     if as_json:
-        emit_json(_as_dict(report))
+        emit_json(report.facts())
     else:
         _print(report)
-    if report.verdict != "consistent":
+    if report.verdict == "broken":
         raise typer.Exit(1)
 
 
@@ -79,33 +80,13 @@ def _subject(mechanism: str, epsilon: float, words: int, subset_size: int) -> Su
     return made
 
 
-def _as_dict(report: AuditReport) -> dict[str, object]:
-    return {
-        "mechanism": report.mechanism,
-        "unit": report.unit,
-        "not_protected": list(report.not_protected),
-        "epsilon_claimed": report.epsilon_claimed,
-        "epsilon_measured": list(report.epsilon_measured),
-        "draws_per_input": report.draws_per_input,
-        "checks": {
-            check.name: {"passed": check.passed, "detail": check.detail} for check in report.checks
-        },
-        "verdict": report.verdict,
-    }
-
-
 def _print(report: AuditReport) -> None:
-    low, high = report.epsilon_measured
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     for check in report.checks:
         mark = Text("ok", "green") if check.passed else Text("fails", "red")
         table.add_row(mark, check.name, check.detail)
     with printer() as console:
-        console.print(
-            f"{report.mechanism}: ε = {report.epsilon_claimed:g} claimed for "
-            f"{report.unit}, {low:.4g} to {high:.4g} measured",
-            style="bold",
-        )
+        console.print(report.headline, style="bold")
         console.print(table)
         colour = "green" if report.verdict == "consistent" else "red"
         console.print(f"verdict: {report.verdict}", style=colour)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.classification.randomized_response import RandomizedResponse
 from sfumato.cli.accounting import announcement, ledger_facts, ledger_text, open_account
 from sfumato.cli.code_files import read_codes, read_labels
 from sfumato.cli.output import begin_output, emit_facts, emit_json
@@ -21,7 +21,6 @@ from sfumato.core.storage import NewFile
 from sfumato.core.streams import join_releases
 from sfumato.core.types import PrivacyEvent
 from sfumato.core.wire import largest_size
-from sfumato.device.mechanisms import RandomizedResponse
 from sfumato.device.protect import keep_release
 
 
@@ -113,8 +112,8 @@ def _text(facts: dict[str, Any]) -> dict[str, str]:
     return {
         "leaves the device": f"{size}{facts['pictures']:,} pictures, {sent:,} of {all_codes:,} "
         f"codes each, {facts['values_per_code']} values a code",
-        "guarantee": "none: ε is infinite, nothing is hidden"
-        if math.isinf(epsilon)
+        "guarantee": "none: the codes are sent without noise"
+        if epsilon is None
         else f"ε = {epsilon:g} for {facts['unit']}, {total:g} for a whole picture",
         "labels": "sent as they are" if facts["labels_sent"] else "not sent",
         "not protected": ", ".join(facts["not_protected"]),

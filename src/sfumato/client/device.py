@@ -55,7 +55,8 @@ class Limits:
     def check(self, epsilon: float | None, num_words: int | None) -> None:
         """Refuse a release with this ε per descriptor (None: it has no guarantee) and |K|."""
         if self.max_epsilon is not None and (epsilon is None or epsilon > self.max_epsilon):
-            what = "no guarantee" if epsilon is None else f"ε = {epsilon:g} per descriptor"
+            bare = epsilon is None or epsilon == float("inf")
+            what = "no guarantee" if bare else f"ε = {epsilon:g} per descriptor"
             raise NotPrivate(
                 f"this client lets out at most ε = {self.max_epsilon:g} per descriptor, the "
                 f"release has {what}; nothing was sent."

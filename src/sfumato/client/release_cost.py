@@ -21,7 +21,7 @@ def release_cost(release: KeypointRelease) -> tuple[PrivacyEvent, dict[str, Any]
         coin = subset_coin(release.epsilon, release.num_words, release.subset_size)
         chance = float(coin.probability)
     elif isinstance(release, PlainRelease):
-        epsilon, exposed = math.inf, ("the descriptors themselves", *NOT_PROTECTED)
+        exposed = ("the descriptors themselves", *NOT_PROTECTED)
     elif isinstance(release, SubspaceRelease):
         mechanism = f"lifting (m = {release.dimension})"
         exposed = ("the descriptors, against known attacks", *NOT_PROTECTED)

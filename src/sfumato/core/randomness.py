@@ -10,6 +10,7 @@ they are handed out, so a captured process says nothing about earlier releases.
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import sys
 import threading
@@ -70,6 +71,35 @@ class RandomSource(ABC):
             product[rejected] = again
             rejected = rejected[halves[rejected, 0] < remainder]
         return np.ascontiguousarray(halves[:, 1])
+
+    def uniform(self, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """Uniform on a grid of 2^32 points in (−1, 1). For mechanisms without a guarantee."""
+        drawn = self.words(math.prod(shape), 32).astype(np.float64)
+        drawn += 0.5
+        drawn *= 2.0**-31
+        drawn -= 1
+        return drawn.reshape(shape)
+
+    def normal(self, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """Standard normal numbers, two from two uniform ones (Box–Muller), as floats.
+
+        Their last bits are not those of a real Gaussian: a proof of ε does not hold for them.
+        """
+        count = math.prod(shape)
+        first, second = self.uniform((2, (count + 1) // 2))
+        radius = np.sqrt(-2 * np.log((first + 1) / 2))
+        pairs = [radius * np.cos(np.pi * second), radius * np.sin(np.pi * second)]
+        return np.asarray(np.concatenate(pairs)[:count].reshape(shape))
+
+
+def check_source(rng: Any) -> RandomSource:
+    """Refuse every generator but ours: their state is small, copied by fork, or guessable."""
+    if not isinstance(rng, RandomSource):
+        raise InvalidInput(
+            "rng must be sfumato's SecureRandom (or SeededRandom in experiments), got "
+            f"{type(rng).__name__}; other generators are predictable or shared across forks."
+        )
+    return rng
 
 
 def below_threshold(drawn: NDArray[np.uint64], coin: Coin) -> NDArray[np.bool_]:

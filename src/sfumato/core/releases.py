@@ -7,6 +7,7 @@ ranking of the detector or anything else the sender knew.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -200,9 +201,8 @@ class WordRelease(KeypointRelease):
         self._set("words", words)
 
     def _describe(self) -> str:
-        return (
-            f" × {self.subset_size} of {self.num_words} words, ε = {self.epsilon:g} per descriptor"
-        )
+        bound = epsilon_text(self.epsilon, "descriptor")
+        return f" × {self.subset_size} of {self.num_words} words, {bound}"
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -237,7 +237,7 @@ class CandidateRelease(KeypointRelease):
         self._set("candidates", candidates)
 
     def _describe(self) -> str:
-        return f" × {self.subset_size} candidates, ε = {self.epsilon:g} per descriptor"
+        return f" × {self.subset_size} candidates, {epsilon_text(self.epsilon, 'descriptor')}"
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -328,8 +328,13 @@ class CodeRelease(Release):
     def __repr__(self) -> str:
         return (
             f"CodeRelease({len(self)} of {self.num_positions} codes in [{self.num_values}], "
-            f"ε = {self.epsilon:g} per code)"
+            f"{epsilon_text(self.epsilon, 'code')})"
         )
+
+
+def epsilon_text(epsilon: float, unit: str) -> str:
+    """The guarantee in words; a release without noise has none."""
+    return "no ε, sent without noise" if math.isinf(epsilon) else f"ε = {epsilon:g} per {unit}"
 
 
 def check_fingerprint(text: Any) -> str:

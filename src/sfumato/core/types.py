@@ -268,8 +268,7 @@ NOT_PROTECTED = (
 class PrivacyEvent:
     """What one release spends. The ledger sees this, never data or mechanisms.
 
-    epsilon       the loss per unit; ∞ for a release without noise, None where no guarantee
-                  exists at all (lifting)
+    epsilon       the loss per unit; None where there is no guarantee (given as ∞ it is none either)
     num_units     how many units one picture holds; they compose to num_units·ε
     unit          what one unit is, in words
     not_protected what lies outside the guarantee, in words
@@ -285,10 +284,12 @@ class PrivacyEvent:
         check_count("num_units", self.num_units, low=0)
         if self.epsilon is not None and not as_number("epsilon", self.epsilon) > 0:
             raise InvalidInput(f"epsilon must be above 0, got {self.epsilon!r}.")
+        if self.epsilon == math.inf:
+            object.__setattr__(self, "epsilon", None)
 
     @property
     def is_private(self) -> bool:
-        return self.epsilon is not None and math.isfinite(self.epsilon)
+        return self.epsilon is not None
 
     @property
     def picture_epsilon(self) -> float | None:

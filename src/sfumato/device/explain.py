@@ -26,10 +26,9 @@ def explain(
     if isinstance(release, SubspaceRelease):
         facts["subspace_dimension"] = release.dimension
         facts["ambient_dimension"] = int(release.offsets.shape[1])
-    if event.epsilon is not None:
-        facts["unit"] = event.unit
-        facts["epsilon_per_unit"] = event.epsilon
-        facts["epsilon_per_picture"] = event.picture_epsilon
+    facts["unit"] = event.unit
+    facts["epsilon_per_unit"] = event.epsilon
+    facts["epsilon_per_picture"] = event.picture_epsilon
     facts["private"] = event.is_private
     facts["not_protected"] = list(event.not_protected)
     return facts
@@ -56,18 +55,17 @@ def explanation_text(facts: dict[str, Any]) -> dict[str, str]:
             f"its position and a {facts['subspace_dimension']}-dimensional subspace of "
             f"{facts['ambient_dimension']} dimensions that its descriptor lies in"
         )
-    if "epsilon_per_unit" in facts:
+    if facts["epsilon_per_unit"] is not None:
         text |= _guarantee_text(facts)
     else:
-        text["guarantee"] = "none"
+        lifted = "subspace_dimension" in facts
+        text["guarantee"] = "none" if lifted else "none: no noise is added, nothing is hidden"
     text["not protected"] = ", ".join(facts["not_protected"])
     return text
 
 
 def _guarantee_text(facts: dict[str, Any]) -> dict[str, str]:
     epsilon, total = facts["epsilon_per_unit"], facts["epsilon_per_picture"]
-    if math.isinf(epsilon):
-        return {"guarantee": "none: ε is infinite, nothing is hidden"}
     odds = f"{math.exp(epsilon):,.0f}" if epsilon >= 2 else f"{math.exp(epsilon):.2f}"
     return {
         "guarantee": f"ε = {epsilon:g} for {facts['unit']}: whatever it was, any answer is at "

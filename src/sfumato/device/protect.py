@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput, NotPrivate
-from sfumato.core.randomness import RandomSource, SecureRandom
+from sfumato.core.randomness import RandomSource, SecureRandom, check_source
 from sfumato.core.releases import Release
 from sfumato.core.storage import NewFile
 from sfumato.core.types import Camera, Features
 from sfumato.core.wire import largest_size
 from sfumato.device.ledger import Ledger
-from sfumato.device.mechanisms.base import Mechanism, check_source
+from sfumato.device.mechanisms.base import Mechanism
 from sfumato.features import check_image, extract, load_image
 from sfumato.features.image import MAX_SIFT_PIXELS
 

@@ -6,6 +6,8 @@
 4. truth share    how often the true input is sent, two-sided: too rarely is a bug as well
 5. forks          processes that share an ancestor must not share their randomness
 
+A mechanism without an ε has nothing to measure: the report says so and why.
+
 Intervals are Clopper–Pearson. The chance that a correct mechanism is called broken is at
 most about one in a million per statistical check.
 """
@@ -15,56 +17,44 @@ from __future__ import annotations
 import math
 import multiprocessing
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.checks import check_count
+from sfumato.core.checks import check_count, check_epsilon
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
 from sfumato.privacy.law import check_law, distinct_rows
+from sfumato.privacy.report import AuditReport, Check, bounds_text
+from sfumato.privacy.subject_of import subject_of, why_no_epsilon
 from sfumato.privacy.subjects import Rows, Subject
 
 ALPHA = 1e-6
 _CHUNK = 1_000_000
-_HISTOGRAM_DRAWS = 1_000_000
 _MAX_OUTPUTS = 4096
 
 
-@dataclass(frozen=True)
-class Check:
-    """One procedure's answer."""
+def audit(mechanism: Any, *, draws: int | None = None, progress: Progress = silent) -> AuditReport:
+    """Examine one mechanism: does it keep the ε it claims?
 
-    name: str
-    passed: bool
-    detail: str
+    mechanism  any of sfumato's, your own (see `sf.Auditable`), or a Subject of `privacy/subjects`
+    draws      per input; by default as many as the claim needs
 
-
-@dataclass(frozen=True)
-class AuditReport:
-    """ε claimed, ε measured, and a verdict."""
-
-    mechanism: str
-    unit: str
-    not_protected: tuple[str, ...]
-    epsilon_claimed: float
-    epsilon_measured: tuple[float, float]
-    draws_per_input: int
-    checks: tuple[Check, ...] = field(default=())
-
-    @property
-    def verdict(self) -> str:
-        return "consistent" if all(check.passed for check in self.checks) else "broken"
-
-
-def audit(
-    subject: Subject, *, draws: int | None = None, progress: Progress = silent
-) -> AuditReport:
-    """Examine one mechanism. All procedures run, so that the report names every failure."""
-    if not math.isfinite(subject.epsilon):
-        raise InvalidInput("a mechanism with infinite epsilon makes no claim to audit.")
+    All procedures run, so that the report names every failure.
+    """
+    subject = subject_of(mechanism)
+    if subject is None or subject.epsilon == math.inf:
+        return AuditReport(
+            mechanism=type(mechanism).__name__,
+            unit="nothing",
+            not_protected=("everything that is sent",),
+            epsilon_claimed=None,
+            epsilon_measured=None,
+            draws_per_input=0,
+            no_epsilon=why_no_epsilon(mechanism),
+        )
+    check_epsilon(subject.epsilon)
     check_count("num_inputs", subject.num_inputs, low=2)
     draws = subject.target_draws() if draws is None else check_count("draws", draws, low=1000)
     check, measured = _target_and_truth(subject, draws, progress)
@@ -73,6 +63,7 @@ def audit(
         *check,
         _histogram(subject.companion()),
         _forks(subject),
+        *subject.further_checks(),
     )
     return AuditReport(
         mechanism=subject.name,
@@ -129,9 +120,10 @@ def _exact_law(subject: Subject, progress: Progress) -> tuple[Check, ...]:
         progress("exact law", i, len(worlds))
         try:
             law = check_law(world.sampler, world.num_inputs, world.epsilon)
+            holds = law.holds or (not world.tight and law.mass_is_one and law.within_claim)
         except InvalidInput as error:
             return (Check("exact law", False, f"{world.name}: {error}"),)
-        if not law.holds:
+        if not holds:
             wrong = (
                 "the probabilities do not sum to one"
                 if not law.mass_is_one
@@ -141,11 +133,9 @@ def _exact_law(subject: Subject, progress: Progress) -> tuple[Check, ...]:
             )
             return (Check("exact law", False, f"{world.name}: {wrong}"),)
     progress("exact law", len(worlds), len(worlds))
-    return (
-        Check(
-            "exact law", True, f"{len(worlds)} small worlds: mass 1, worst ratio e^ε, in fractions"
-        ),
-    )
+    many = "one small world" if len(worlds) == 1 else f"{len(worlds)} small worlds"
+    bound = "e^ε" if worlds[0].tight else "at most e^ε"
+    return (Check("exact law", True, f"{many}: mass 1, worst ratio {bound}, in fractions"),)
 
 
 def _target_and_truth(
@@ -167,7 +157,7 @@ def _target_and_truth(
     progress("target event", 2 * draws, 2 * draws)
     low, high = ratio_interval(hits[0], hits[1], draws)
     inside = low <= subject.epsilon and (not tight or subject.epsilon <= high)
-    detail = f"ε between {low:.4g} and {high:.4g} from {draws:,} draws per input"
+    detail = f"ε {bounds_text(low, high)} from {draws:,} draws per input"
     checks = [Check("target event", inside, detail)]
     if share is not None:
         fit_low, fit_high = clopper_pearson(sent, draws)
@@ -202,9 +192,10 @@ def _histogram(subject: Subject) -> Check:
     refusal = subject.refusal(subject.sample(0, 10_000))
     if refusal is not None:
         return Check(name, False, f"the answers cannot be sent: {refusal}")
-    outputs, counts = _histogram_counts(subject, _HISTOGRAM_DRAWS)
+    draws = subject.histogram_draws
+    outputs, counts = _histogram_counts(subject, draws)
     counts = _grouped(counts)
-    worst = _worst_ratio(counts, _HISTOGRAM_DRAWS, ALPHA / (2 * len(counts)))
+    worst = _worst_ratio(counts, draws, ALPHA / (2 * len(counts)))
     return Check(
         name,
         worst <= subject.epsilon,

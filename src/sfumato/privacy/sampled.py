@@ -8,13 +8,16 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.classification.randomized_response import RandomizedResponse
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
 from sfumato.core.odds import as_written
 from sfumato.core.randomness import RandomSource, SecureRandom
 from sfumato.core.releases import CodeRelease, Release
-from sfumato.device.mechanisms import RandomizedResponse
 from sfumato.privacy.subjects import SMALL_EPSILONS, Rows, Subject, World
+
+MAX_CODES = 4  # of the audit's pictures, all of which are numbered
+MAX_VALUES = 1024
 
 
 class SampledSubject(Subject):
@@ -38,11 +41,11 @@ class SampledSubject(Subject):
         make: Callable[[float, int, int], RandomizedResponse] = RandomizedResponse,
         source: RandomSource | None = None,
     ) -> None:
-        self._num_codes = check_count("num_codes", num_codes, low=1, high=4)
+        self._num_codes = check_count("num_codes", num_codes, low=1, high=MAX_CODES)
         why = f"the audit's pictures have {num_codes} codes"
         check_count("the number of codes sent", num_sent, low=1, high=num_codes, why=why)
         check_count(
-            "the number of values", num_values, low=2, high=1024, why="pictures are numbered"
+            "the number of values", num_values, low=2, high=MAX_VALUES, why="pictures are numbered"
         )
         self._make = make
         self._mechanism = make(share_of(epsilon, num_sent), num_values, num_sent)

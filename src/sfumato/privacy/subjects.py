@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.classification.randomized_response import RandomizedResponse
 from sfumato.core.errors import InvalidInput
 from sfumato.core.randomness import RandomSource, SecureRandom
 from sfumato.core.releases import Release, WordRelease
 from sfumato.core.types import NOT_PROTECTED
-from sfumato.device.mechanisms import RandomizedResponse, SubsetMechanism
+from sfumato.device.mechanisms import SubsetMechanism
 from sfumato.dictionary import Dictionary
 from sfumato.privacy.law import Sampler
+from sfumato.privacy.report import Check
 
 Rows = NDArray[Any]
 
@@ -28,12 +30,16 @@ SMALL_EPSILONS = (0.01, 1.0, 10.0)
 
 @dataclass(frozen=True)
 class World:
-    """A sampler small enough to enumerate, with what it claims."""
+    """A sampler small enough to enumerate, with what it claims.
+
+    tight  the worst ratio must be e^ε and not below it: more noise than asked for is a bug too
+    """
 
     sampler: Sampler
     num_inputs: int
     epsilon: float
     name: str
+    tight: bool = True
 
 
 class Subject(ABC):
@@ -47,6 +53,7 @@ class Subject(ABC):
     not_protected: tuple[str, ...] = ("whatever is sent beside the answers",)
     epsilon: float
     num_inputs: int
+    histogram_draws: int = 1_000_000
 
     @abstractmethod
     def sample(self, value: int, count: int) -> Rows:
@@ -76,13 +83,20 @@ class Subject(ABC):
         """Why these answers could not be sent, or None."""
         return None
 
+    def further_checks(self) -> tuple[Check, ...]:
+        """What else this mechanism promises and the audit cannot know."""
+        return ()
+
 
 class SubsetSubject(Subject):
-    """The ω-subset mechanism; `make` builds what is really examined (tests hand in mutants)."""
+    """The ω-subset mechanism; `make` builds what is really examined (tests hand in mutants).
+
+    sampler  answers in the world of this ε, |K| and ω; by default what `make` builds for it
+    """
 
     name = "subset"
     unit = "one descriptor"
-    not_protected = NOT_PROTECTED
+    not_protected: tuple[str, ...] = NOT_PROTECTED
 
     def __init__(
         self,
@@ -91,10 +105,11 @@ class SubsetSubject(Subject):
         subset_size: int,
         *,
         make: Callable[[float, int, int], Sampler] | None = None,
+        sampler: Sampler | None = None,
         source: RandomSource | None = None,
     ) -> None:
         self._make = make or shipped_subset
-        self._sampler = self._make(epsilon, num_words, subset_size)
+        self._sampler = sampler or self._make(epsilon, num_words, subset_size)
         self._source = source or SecureRandom()
         self.epsilon = epsilon
         self.num_inputs = num_words
@@ -115,9 +130,12 @@ class SubsetSubject(Subject):
                 )
 
     def companion(self) -> Subject:
+        return SubsetSubject(1.0, *self.small_world(), make=self._make, source=self._source)
+
+    def small_world(self) -> tuple[int, int]:
+        """|K| and ω of a world in which every output comes often."""
         words = min(self.num_inputs, 6)
-        size = min(self.subset_size, words - 1, 3)
-        return SubsetSubject(1.0, words, size, make=self._make, source=self._source)
+        return words, min(self.subset_size, words - 1, 3)
 
     def target(self, rows: Rows) -> NDArray[np.bool_]:
         """{0 ∈ Z, 1 ∉ Z}."""

@@ -125,9 +125,3 @@ def test_a_database_of_another_extractor_is_refused(name: str) -> None:
         getattr(sf.attacks, name)(sample("subspaces"), database=other)
     with pytest.raises(InvalidInput, match="at least one"):
         getattr(sf.attacks, name)(sample("subspaces"), database=PUBLIC[:0])
-
-
-def test_unknown_attacks_are_unknown() -> None:
-    with pytest.raises(AttributeError, match="no attribute 'magic'"):
-        _ = sf.attacks.magic
-    assert "vertex" in dir(sf.attacks)

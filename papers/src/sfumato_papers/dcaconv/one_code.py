@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from sfumato.classification.dcaconv import DCAConv
 from sfumato.classification.naive_bayes import DebiasedNaiveBayes
 from sfumato.classification.orientations import OrientationCodes
+from sfumato.classification.randomized_response import RandomizedResponse
 from sfumato.classification.validation import choose, hold_out
 from sfumato.core.codes import Codes
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import SeededRandom
-from sfumato.device.mechanisms.randomized_response import RandomizedResponse
 from sfumato_papers.dcaconv.classification import Outcome, Setting, Settings, open_outcomes
 from sfumato_papers.dcaconv.pictures import Problem
 from sfumato_papers.harness.outcomes import append_record, records_of

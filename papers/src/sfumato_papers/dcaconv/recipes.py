@@ -21,10 +21,10 @@ from sfumato.classification.knn import WEIGHTS, PerturbedKNN, neighbours_for
 from sfumato.classification.naive_bayes import DebiasedNaiveBayes
 from sfumato.classification.orientation_bits import OrientationBits
 from sfumato.classification.pixels import PixelCodes
+from sfumato.classification.randomized_response import RandomizedResponse
 from sfumato.classification.validation import choose, hold_out
 from sfumato.core.codes import Codes
 from sfumato.core.randomness import SeededRandom
-from sfumato.device.mechanisms.randomized_response import RandomizedResponse
 
 RECIPES = ("paper", "sfumato", "whole")
 #: ε per code of both tables; None is clean.

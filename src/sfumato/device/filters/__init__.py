@@ -1,17 +1,5 @@
 """Features → Features, before any mechanism."""
 
-from sfumato.device.filters.count import ConstantCount, KeepStrongest
-from sfumato.device.filters.decoys import Decoys
-from sfumato.device.filters.spread import KeepSpread
-from sfumato.device.filters.stable import KeepStable
-from sfumato.device.filters.suppress import Suppress, Suppression
+import lazy_loader
 
-__all__ = [
-    "ConstantCount",
-    "Decoys",
-    "KeepSpread",
-    "KeepStable",
-    "KeepStrongest",
-    "Suppress",
-    "Suppression",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

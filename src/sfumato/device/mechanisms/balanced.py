@@ -6,16 +6,18 @@ No guarantee exists. The device must know the subject's own value, and the words
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput
-from sfumato.core.randomness import RandomSource
-from sfumato.device.mechanisms.base import draw_distinct
-from sfumato.device.mechanisms.lifting import Doubles, SubspaceLifting
+from sfumato.core.randomness import RandomSource, check_source
+from sfumato.core.releases import SubspaceRelease
+from sfumato.core.types import Camera, Features, PrivacyEvent
+from sfumato.device.mechanisms.base import draw_distinct, release_fields
+from sfumato.device.mechanisms.lifting import NO_EPSILON, Doubles, SubspaceLifting
 from sfumato.dictionary import Dictionary
 
 BALANCES = ("different", "even")
@@ -31,6 +33,7 @@ class BalancedLifting:
     balance    different: all words have other values than the subject [affine, "hybrid+"]
                even: subject and words together have every value equally often; where that
                cannot be, it is drawn which values appear once more
+    subject    the value of the person in the pictures; `release` needs it, `lift` takes values
 
     It hides the attribute from who looks at the subspace. Who knows the database and its values
     finds the words the subspace passes through, reads their values, and with two values knows the
@@ -41,6 +44,7 @@ class BalancedLifting:
     database: Dictionary
     values: Sequence[str]
     balance: str = "different"
+    subject: str | None = None
     _by_value: dict[str, NDArray[np.uint32]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -68,6 +72,33 @@ class BalancedLifting:
                     f"hybrid+ lifting to {self.dimension} dimensions needs {most} words of "
                     f"suitable values for every subject, the database has {enough}."
                 )
+
+    no_epsilon: ClassVar[str] = NO_EPSILON
+
+    def event(self, features: Features) -> PrivacyEvent:
+        event = self._hybrid().event(features)
+        return replace(event, mechanism=f"lifting (hybrid+, m = {self.dimension})")
+
+    def release(
+        self, features: Features, *, rng: RandomSource, camera: Camera | None = None
+    ) -> SubspaceRelease:
+        source = check_source(rng)
+        if self.subject is None:
+            raise InvalidInput(
+                "hybrid+ lifting needs subject=, the attribute of the person in the pictures, one "
+                f"of {', '.join(self._by_value)}."
+            )
+        self._hybrid().event(features)  # refuses features of another kind
+        offsets, bases = self.lift(features.descriptors, [self.subject] * len(features), source)
+        return SubspaceRelease(
+            offsets=offsets.astype(np.float32),
+            bases=bases.astype(np.float32),
+            reproducible=source.reproducible,
+            **release_fields(features, camera),
+        )
+
+    def _hybrid(self) -> SubspaceLifting:
+        return SubspaceLifting("hybrid", self.dimension, self.database)
 
     @property
     def _num_words(self) -> int:

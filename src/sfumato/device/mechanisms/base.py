@@ -7,7 +7,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.errors import InvalidInput
 from sfumato.core.randomness import RandomSource
 from sfumato.core.releases import Release
 from sfumato.core.types import Camera, Features, PrivacyEvent
@@ -25,16 +24,6 @@ class Mechanism(Protocol):
     ) -> Release:
         """Draw a release. Drawing twice costs twice."""
         ...
-
-
-def check_source(rng: Any) -> RandomSource:
-    """Refuse every generator but ours: their state is small, copied by fork, or guessable."""
-    if not isinstance(rng, RandomSource):
-        raise InvalidInput(
-            "rng must be sfumato's SecureRandom (or SeededRandom in experiments), got "
-            f"{type(rng).__name__}; other generators are predictable or shared across forks."
-        )
-    return rng
 
 
 def release_fields(features: Features, camera: Camera | None) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +12,10 @@ from numpy.typing import NDArray
 from sfumato.core.checks import check_count, check_epsilon
 from sfumato.core.errors import InvalidInput
 from sfumato.core.odds import Coin, subset_coin
-from sfumato.core.randomness import RandomSource
+from sfumato.core.randomness import RandomSource, check_source
 from sfumato.core.releases import CandidateRelease, PlainRelease
 from sfumato.core.types import NOT_PROTECTED, Camera, Features, PrivacyEvent
-from sfumato.device.mechanisms.base import check_source, release_fields
+from sfumato.device.mechanisms.base import release_fields
 from sfumato.device.mechanisms.subset import SubsetMechanism
 from sfumato.dictionary import Dictionary
 
@@ -23,10 +24,12 @@ from sfumato.dictionary import Dictionary
 class Plain:
     """No guarantee: send the raw descriptors."""
 
+    no_epsilon: ClassVar[str] = "the descriptors are sent as they are"
+
     def event(self, features: Features) -> PrivacyEvent:
         return PrivacyEvent(
             mechanism="plain",
-            epsilon=math.inf,
+            epsilon=None,
             num_units=len(features),
             unit="one descriptor",
             not_protected=("the descriptors themselves", *NOT_PROTECTED),
@@ -43,10 +46,13 @@ class Plain:
 
 
 class Quantize(SubsetMechanism):
-    """No guarantee: send the nearest word of each descriptor (ε = ∞, ω = 1)."""
+    """No guarantee: send the nearest word of each descriptor without noise."""
 
     def __init__(self, dictionary: Dictionary) -> None:
         super().__init__(epsilon=math.inf, subset_size=1, dictionary=dictionary)
+
+    def __repr__(self) -> str:
+        return f"Quantize(dictionary={self.dictionary!r})"
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,20 +11,22 @@ from numpy.typing import NDArray
 from sfumato.core.checks import as_number, check_count, check_same_extractor
 from sfumato.core.errors import InvalidInput
 from sfumato.core.geometry import unit_vectors
-from sfumato.core.randomness import RandomSource
+from sfumato.core.randomness import RandomSource, check_source
 from sfumato.core.releases import SubspaceRelease
 from sfumato.core.types import NOT_PROTECTED, Camera, Features, PrivacyEvent
-from sfumato.device.mechanisms.base import (
-    check_source,
-    draw_distinct,
-    release_fields,
-)
+from sfumato.device.mechanisms.base import draw_distinct, release_fields
 from sfumato.dictionary import Dictionary
 
 Doubles = NDArray[np.float64]
 
 STRATEGIES = ("random", "adversarial", "hybrid", "sub-adversarial", "sub-hybrid")
 PRECISIONS = ("float32", "float16")
+
+#: Why the audit of a lifting has nothing to measure.
+NO_EPSILON = (
+    "a lifted descriptor lies in the subspace that is sent, so no likelihood ratio bounds what a "
+    "server learns; known attacks recover most descriptors"
+)
 
 _DEPENDENT = 1e-6  # a direction this much inside the span of the others is drawn again
 _REDRAWS = 20
@@ -61,6 +63,8 @@ class SubspaceLifting:
     precision: str = "float32"
     allow_line: bool = False
     dither: float = 0.0
+
+    no_epsilon: ClassVar[str] = NO_EPSILON
 
     def __post_init__(self) -> None:
         if self.strategy not in STRATEGIES:
@@ -124,7 +128,7 @@ class SubspaceLifting:
         units = unit_vectors(descriptors)
         if self.dither:
             spread = self.dither / np.sqrt(units.shape[1])
-            units = unit_vectors(units + spread * _normal(source, units.shape))
+            units = unit_vectors(units + spread * source.normal(units.shape))
         words = self._words_of_one_picture(source)
         basis = np.empty((len(units), self.dimension, units.shape[1]))
         pending = np.arange(len(units))
@@ -147,7 +151,7 @@ class SubspaceLifting:
         if words is not None:
             for i, column in enumerate(self._draw_rows(len(words), count, source)):
                 directions[:, i] = unit_vectors(words[column]) - units
-        drawn = _uniform(source, (count, self.num_random, ambient))
+        drawn = source.uniform((count, self.num_random, ambient))
         directions[:, self.num_adversarial :] = drawn
         return directions
 
@@ -248,7 +252,7 @@ def _forget_parameters(
     """
     count, dimension, _ = basis.shape
     along = np.matmul(basis, units[:, :, None])  # D·d
-    points = _normal(source, (count, dimension + 1, dimension))  # D·r, one row per point
+    points = source.normal((count, dimension + 1, dimension))  # D·r, one row per point
     first = points[:, :1]
     offsets = units + np.matmul(first - along.transpose(0, 2, 1), basis)[:, 0]
     turned, sound = orthonormal_rows(points[:, 1:] - first)
@@ -259,21 +263,3 @@ def _forget_parameters(
 
 def _lengths(rows: Doubles) -> Doubles:
     return np.asarray(np.sqrt(np.einsum("nd,nd->n", rows, rows)))
-
-
-def _uniform(source: RandomSource, shape: tuple[int, ...]) -> Doubles:
-    """Uniform on a grid of 2^32 points in (−1, 1)."""
-    drawn = source.words(int(np.prod(shape)), 32).astype(np.float64)
-    drawn += 0.5
-    drawn *= 2.0**-31
-    drawn -= 1
-    return drawn.reshape(shape)
-
-
-def _normal(source: RandomSource, shape: tuple[int, ...]) -> Doubles:
-    """Standard normal numbers, two from two uniform ones (Box–Muller)."""
-    count = int(np.prod(shape))
-    first, second = _uniform(source, (2, (count + 1) // 2))
-    radius = np.sqrt(-2 * np.log((first + 1) / 2))
-    pairs = [radius * np.cos(np.pi * second), radius * np.sin(np.pi * second)]
-    return np.asarray(np.concatenate(pairs)[:count].reshape(shape))

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput
 from sfumato.core.odds import Coin
-from sfumato.core.randomness import RandomSource, below_threshold
+from sfumato.core.randomness import RandomSource, below_threshold, check_source
 from sfumato.core.releases import WordRelease
 from sfumato.core.types import Camera, Features, PrivacyEvent
-from sfumato.device.mechanisms.base import check_source, release_fields
+from sfumato.device.mechanisms.base import release_fields
 from sfumato.device.mechanisms.subset import SubsetMechanism
 
 
@@ -73,7 +73,7 @@ class MemoisedSubset:
         check_source(rng)  # accepted for the common signature; the answers come from the secret
         truth = self.mechanism.nearest_words(features)
         words, rows = np.unique(truth, return_inverse=True)
-        answers = self.mechanism.draw(words, _KeyedByWord(self._key, words))
+        answers = self.answers(words)
         with self._lock:
             self._answered[words] = True
         return WordRelease(
@@ -83,6 +83,10 @@ class MemoisedSubset:
             epsilon=self.mechanism.epsilon,
             **release_fields(features, camera),
         )
+
+    def answers(self, words: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """This session's answer to each of several different words: (N,) → (N, ω)."""
+        return self.mechanism.draw(words, _KeyedByWord(self._key, words))
 
 
 class _KeyedByWord(RandomSource):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,11 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.geometry import unit_vectors
-from sfumato.core.randomness import RandomSource
+from sfumato.core.randomness import RandomSource, check_source
 from sfumato.core.releases import SubspaceRelease
 from sfumato.core.types import Camera, Features, PrivacyEvent
-from sfumato.device.mechanisms.base import check_source, release_fields
-from sfumato.device.mechanisms.lifting import Doubles, SubspaceLifting
+from sfumato.device.mechanisms.base import release_fields
+from sfumato.device.mechanisms.lifting import NO_EPSILON, Doubles, SubspaceLifting
 
 
 class MemoisedLifting:
@@ -37,6 +38,8 @@ class MemoisedLifting:
     What it gives away in return: the directions are the same each time, so releases of one
     enrolment can be linked to each other.
     """
+
+    no_epsilon = NO_EPSILON
 
     def __init__(
         self, lifting: SubspaceLifting, enrolled: NDArray[Any], secret: bytes | None = None
@@ -78,11 +81,9 @@ class MemoisedLifting:
     def event(self, features: Features) -> PrivacyEvent:
         event = self.lifting.event(features)
         linked = "that releases are of one enrolment"
-        return PrivacyEvent(
+        return replace(
+            event,
             mechanism=f"memoised {event.mechanism}",
-            epsilon=None,
-            num_units=event.num_units,
-            unit=event.unit,
             not_protected=(linked, *event.not_protected),
         )
 

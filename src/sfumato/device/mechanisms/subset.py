@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,14 +12,10 @@ from numpy.typing import NDArray
 from sfumato.core.checks import check_count, check_epsilon, check_same_extractor
 from sfumato.core.errors import InvalidInput
 from sfumato.core.odds import Coin, subset_coin
-from sfumato.core.randomness import RandomSource
+from sfumato.core.randomness import RandomSource, check_source
 from sfumato.core.releases import WordRelease
 from sfumato.core.types import NOT_PROTECTED, Camera, Features, PrivacyEvent
-from sfumato.device.mechanisms.base import (
-    check_source,
-    draw_distinct,
-    release_fields,
-)
+from sfumato.device.mechanisms.base import draw_distinct, release_fields
 from sfumato.dictionary import Dictionary
 
 
@@ -36,6 +33,8 @@ class SubsetMechanism:
     subset_size: int  # ω
     dictionary: Dictionary
     coin: Coin = field(init=False, repr=False)
+
+    no_epsilon: ClassVar[str] = "the nearest word is sent without noise"
 
     def __post_init__(self) -> None:
         num_words = self.dictionary.num_words

@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 import sfumato as sf
+from sfumato.classification.randomized_response import draw_positions
 from sfumato.core.codes import stack_releases
 from sfumato.core.errors import BudgetSpent, InvalidInput
 from sfumato.core.randomness import SecureRandom, SeededRandom
 from sfumato.core.releases import CodeRelease, Release
-from sfumato.device.mechanisms.randomized_response import draw_positions
 
 CODES = np.random.default_rng(0).integers(0, 4, (300, 12)).astype(np.uint8)
 
 
 def test_a_whole_picture_is_answered_code_by_code() -> None:
-    mechanism = sf.RandomizedResponse(1.0, 4)
+    mechanism = sf.classification.RandomizedResponse(1.0, 4)
     sent = mechanism.perturb(np.tile(CODES, (40, 1)), rng=SecureRandom(), map_shape=(3, 2, 2))
     assert sent.positions is None
     assert sent.values.dtype == np.uint8
@@ -33,7 +33,7 @@ def test_a_whole_picture_is_answered_code_by_code() -> None:
 
 
 def test_few_codes_are_sent_from_places_that_are_uniform() -> None:
-    mechanism = sf.RandomizedResponse(2.0, 4, num_sent=3)
+    mechanism = sf.classification.RandomizedResponse(2.0, 4, num_sent=3)
     sent = mechanism.perturb(np.tile(CODES, (40, 1)), rng=SecureRandom())
     assert sent.values.shape == (12_000, 3)
     assert sent.positions is not None
@@ -56,17 +56,19 @@ def test_every_set_of_positions_is_equally_likely() -> None:
 
 
 def test_blocks_are_all_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.device.mechanisms.randomized_response._BLOCK", 100)
-    clear = sf.RandomizedResponse(math.inf, 4).perturb(CODES, rng=SecureRandom())
+    monkeypatch.setattr("sfumato.classification.randomized_response._BLOCK", 100)
+    clear = sf.classification.RandomizedResponse(math.inf, 4).perturb(CODES, rng=SecureRandom())
     assert (clear.values == CODES).all()
-    some = sf.RandomizedResponse(math.inf, 4, num_sent=2).perturb(CODES, rng=SecureRandom())
+    some = sf.classification.RandomizedResponse(math.inf, 4, num_sent=2).perturb(
+        CODES, rng=SecureRandom()
+    )
     assert some.positions is not None
     assert (some.values == np.take_along_axis(CODES, some.positions.astype(int), axis=1)).all()
 
 
 @pytest.mark.parametrize("num_sent", [None, 1, 5, 12])
 def test_releases_travel_and_are_stacked_again(num_sent: int | None) -> None:
-    mechanism = sf.RandomizedResponse(1.5, 4, num_sent)
+    mechanism = sf.classification.RandomizedResponse(1.5, 4, num_sent)
     sent = [
         mechanism.release(row, rng=SecureRandom(), encoder="pixels", label=i)
         for i, row in enumerate(CODES[:20])
@@ -86,19 +88,19 @@ def mechanism_like(release: CodeRelease) -> CodeRelease:
 
 
 def test_the_event_says_what_a_picture_costs() -> None:
-    whole = sf.RandomizedResponse(0.5, 4).event(CODES[0])
+    whole = sf.classification.RandomizedResponse(0.5, 4).event(CODES[0])
     assert (whole.epsilon, whole.num_units, whole.picture_epsilon) == (0.5, 12, 6.0)
-    one = sf.RandomizedResponse(0.5, 4, num_sent=1).event(CODES[0])
+    one = sf.classification.RandomizedResponse(0.5, 4, num_sent=1).event(CODES[0])
     assert (one.unit, one.picture_epsilon, one.mechanism) == ("one code", 0.5, "sampled response")
     assert any("label" in text for text in one.not_protected)
-    clear = sf.RandomizedResponse(math.inf, 4).event(CODES[0])
+    clear = sf.classification.RandomizedResponse(math.inf, 4).event(CODES[0])
     assert not clear.is_private
     assert "the codes themselves" in clear.not_protected
 
 
 def test_the_ledger_counts_codes(tmp_path: Any) -> None:
     ledger = sf.Ledger(tmp_path / "ledger", caps=sf.Caps(session=2.5))
-    mechanism = sf.RandomizedResponse(1.0, 4, num_sent=1)
+    mechanism = sf.classification.RandomizedResponse(1.0, 4, num_sent=1)
     for _ in range(2):
         ledger.charge(mechanism.event(CODES[0]))
     with pytest.raises(BudgetSpent):
@@ -107,7 +109,7 @@ def test_the_ledger_counts_codes(tmp_path: Any) -> None:
 
 
 def test_seeded_answers_are_marked() -> None:
-    mechanism = sf.RandomizedResponse(1.0, 4, num_sent=2)
+    mechanism = sf.classification.RandomizedResponse(1.0, 4, num_sent=2)
     first, second = (mechanism.perturb(CODES, rng=SeededRandom(5)) for _ in range(2))
     assert first == second
     assert first.reproducible
@@ -121,7 +123,7 @@ def test_seeded_answers_are_marked() -> None:
 @pytest.mark.parametrize("epsilon", [0, -1, math.nan, 1e9, "1", None])
 def test_bad_epsilons_are_refused(epsilon: Any) -> None:
     with pytest.raises(InvalidInput, match="epsilon must be"):
-        sf.RandomizedResponse(epsilon, 4)
+        sf.classification.RandomizedResponse(epsilon, 4)
 
 
 @pytest.mark.parametrize(
@@ -138,20 +140,22 @@ def test_bad_epsilons_are_refused(epsilon: Any) -> None:
 )
 def test_bad_codes_are_refused(codes: Any, sentence: str) -> None:
     with pytest.raises(InvalidInput, match=sentence):
-        sf.RandomizedResponse(1.0, 4, num_sent=2).perturb(codes, rng=SecureRandom())
+        sf.classification.RandomizedResponse(1.0, 4, num_sent=2).perturb(codes, rng=SecureRandom())
 
 
 def test_bad_settings_and_sources_are_refused() -> None:
     for num_values in (1, 0, -2, 2.5, True):
         with pytest.raises(InvalidInput, match="num_values must be"):
-            sf.RandomizedResponse(1.0, num_values)  # type: ignore[arg-type]
+            sf.classification.RandomizedResponse(1.0, num_values)  # type: ignore[arg-type]
     for num_sent in (0, -1, 1.5):
         with pytest.raises(InvalidInput, match="num_sent must be"):
-            sf.RandomizedResponse(1.0, 4, num_sent)  # type: ignore[arg-type]
+            sf.classification.RandomizedResponse(1.0, 4, num_sent)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput, match="rng must be"):
-        sf.RandomizedResponse(1.0, 4).perturb(CODES, rng=np.random.default_rng())  # type: ignore[arg-type]
+        sf.classification.RandomizedResponse(1.0, 4).perturb(CODES, rng=np.random.default_rng())  # type: ignore[arg-type]
 
 
 def test_no_picture_is_no_answer() -> None:
-    none = sf.RandomizedResponse(1.0, 4, num_sent=2).perturb(CODES[:0], rng=SecureRandom())
+    none = sf.classification.RandomizedResponse(1.0, 4, num_sent=2).perturb(
+        CODES[:0], rng=SecureRandom()
+    )
     assert len(none) == 0

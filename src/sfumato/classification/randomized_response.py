@@ -14,10 +14,9 @@ from sfumato.core.checks import check_count, check_epsilon
 from sfumato.core.codes import Codes, MapShape, code_type, whole_numbers
 from sfumato.core.errors import InvalidInput
 from sfumato.core.odds import Coin, response_coin
-from sfumato.core.randomness import RandomSource
+from sfumato.core.randomness import RandomSource, check_source
 from sfumato.core.releases import MAX_WORDS, CodeRelease
 from sfumato.core.types import PrivacyEvent
-from sfumato.device.mechanisms.base import check_source
 
 #: Outside the guarantee of every release of codes.
 CODES_NOT_PROTECTED = (

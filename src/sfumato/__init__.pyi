@@ -1,0 +1,44 @@
+from . import attacks as attacks
+from . import classification as classification
+from . import distances as distances
+from .client import AsyncClient as AsyncClient
+from .client import Client as Client
+from .core.errors import SfumatoError as SfumatoError
+from .core.randomness import SecureRandom as SecureRandom
+from .core.randomness import SeededRandom as SeededRandom
+from .core.releases import Release as Release
+from .core.types import Camera as Camera
+from .core.types import Features as Features
+from .core.types import Localization as Localization
+from .core.types import Pose as Pose
+from .core.types import PrivacyEvent as PrivacyEvent
+from .device.filters import ConstantCount as ConstantCount
+from .device.filters import Decoys as Decoys
+from .device.filters import KeepSpread as KeepSpread
+from .device.filters import KeepStable as KeepStable
+from .device.filters import KeepStrongest as KeepStrongest
+from .device.filters import Suppress as Suppress
+from .device.ledger import Caps as Caps
+from .device.ledger import Ledger as Ledger
+from .device.mechanisms import BalancedLifting as BalancedLifting
+from .device.mechanisms import MemoisedLifting as MemoisedLifting
+from .device.mechanisms import MemoisedSubset as MemoisedSubset
+from .device.mechanisms import Naive as Naive
+from .device.mechanisms import Plain as Plain
+from .device.mechanisms import Quantize as Quantize
+from .device.mechanisms import SubsetMechanism as SubsetMechanism
+from .device.mechanisms import SubspaceLifting as SubspaceLifting
+from .device.protect import Pipeline as Pipeline
+from .device.protect import protect as protect
+from .dictionary import Dictionary as Dictionary
+from .dictionary import build_dictionary as build_dictionary
+from .features import extract as extract
+from .features import load_image as load_image
+from .privacy.audit import audit as audit
+from .privacy.plan import plan as plan
+from .server.localize import localize as localize
+from .server.mapping import Map as Map
+from .server.mapping import build_map as build_map
+
+__version__: str
+__all__: list[str]

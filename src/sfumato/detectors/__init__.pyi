@@ -1,0 +1,9 @@
+from .base import Boxes as Boxes
+from .base import Detector as Detector
+from .base import check_boxes as check_boxes
+from .find import DETECTORS as DETECTORS
+from .find import find_detectors as find_detectors
+from .given import GivenBoxes as GivenBoxes
+from .given import GivenMask as GivenMask
+from .run import detect as detect
+from .yolo import YoloFile as YoloFile

@@ -1,0 +1,9 @@
+from .balanced import BalancedLifting as BalancedLifting
+from .base import Mechanism as Mechanism
+from .baselines import Naive as Naive
+from .baselines import Plain as Plain
+from .baselines import Quantize as Quantize
+from .lifting import SubspaceLifting as SubspaceLifting
+from .memoised import MemoisedSubset as MemoisedSubset
+from .memoised_lifting import MemoisedLifting as MemoisedLifting
+from .subset import SubsetMechanism as SubsetMechanism

@@ -1,0 +1,12 @@
+from .extractors import EXTRACTORS as EXTRACTORS
+from .extractors import ExtractorSpec as ExtractorSpec
+from .extractors import extract as extract
+from .folder import FolderReport as FolderReport
+from .folder import extract_folder as extract_folder
+from .folder import iter_folder_features as iter_folder_features
+from .folder import list_images as list_images
+from .h5 import list_feature_names as list_feature_names
+from .h5 import read_features as read_features
+from .image import check_image as check_image
+from .image import load_image as load_image
+from .writer import FeatureWriter as FeatureWriter

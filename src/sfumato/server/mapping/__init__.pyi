@@ -1,0 +1,14 @@
+from .assemble import describe_map as describe_map
+from .assemble import reprojection_errors as reprojection_errors
+from .build import build_map as build_map
+from .build import build_map_from_features as build_map_from_features
+from .cameras import read_cameras_json as read_cameras_json
+from .import_model import import_map as import_map
+from .map import Map as Map
+from .releases import build_map_from_releases as build_map_from_releases
+from .releases import read_releases as read_releases
+from .scenes import build_map_from_scenes as build_map_from_scenes
+from .scenes import join_maps as join_maps
+from .scenes import moved as moved
+from .scenes import read_scene as read_scene
+from .triangulate import TriangulationOptions as TriangulationOptions

@@ -13,7 +13,6 @@ from sklearn.datasets import load_digits
 from sfumato.classification import Codes, DebiasedCentroid, DebiasedNaiveBayes, PerturbedKNN
 from sfumato.classification.files import (
     encoder_class,
-    learnt_epsilons,
     load_encoder,
     load_model,
     save_encoder,
@@ -61,7 +60,7 @@ def test_neighbours_come_back_and_learn_on(
     assert encoder == "pixels"
     assert found.codes_ == learner.codes_
     assert (found.predict_proba(values[300:400]) == learner.predict_proba(values[300:400])).all()
-    assert learnt_epsilons(found) == [2.0]
+    assert found.epsilons() == [2.0]
     assert len(found.partial_fit(sent, LABELS[:300]).codes_) == 600
     stored = read_arrays(tmp_path / "m.npz")
     for name, value in (

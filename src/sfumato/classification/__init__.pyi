@@ -1,18 +1,30 @@
 from .bnn import BinaryNetwork as BinaryNetwork
 from .centroid import DebiasedCentroid as DebiasedCentroid
 from .codes import Codes as Codes
-from .dca import DCA as DCA
 from .dcaconv import DCAConv as DCAConv
+from .encoder import Encoder as Encoder
 from .estimates import Estimate as Estimate
 from .estimates import count_answers as count_answers
 from .estimates import estimate_counts as estimate_counts
 from .estimates import estimate_frequencies as estimate_frequencies
 from .estimates import estimate_mean as estimate_mean
+from .files import load_encoder as load_encoder
+from .files import load_model as load_model
+from .files import save_encoder as save_encoder
+from .files import save_model as save_model
 from .hog import HogWords as HogWords
 from .knn import PerturbedKNN as PerturbedKNN
 from .knn import neighbours_for as neighbours_for
+from .learner import Learner as Learner
 from .naive_bayes import DebiasedNaiveBayes as DebiasedNaiveBayes
-from .orientation_bits import OrientationBits as OrientationBits
+from .orientations import OrientationBits as OrientationBits
 from .orientations import OrientationCodes as OrientationCodes
 from .pixels import PixelCodes as PixelCodes
 from .randomized_response import RandomizedResponse as RandomizedResponse
+from .training import classify as classify
+from .training import evaluate as evaluate
+from .training import train as train
+from .validation import choose as choose
+from .validation import hold_out as hold_out
+
+__all__: list[str]

@@ -6,15 +6,14 @@ This is the only file of `classification` that imports torch, when it must.
 from __future__ import annotations
 
 import importlib.util
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
-from sfumato.classification.dca import class_members
-from sfumato.classification.pictures import check_pictures, picture_tags
+from sfumato.classification.encoder import Encoder, Shape
+from sfumato.classification.labels import class_members
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput, Missing
 
@@ -29,13 +28,14 @@ def check_available() -> None:
         )
 
 
-class BinaryNetwork(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+@dataclass(eq=False, repr=False)
+class BinaryNetwork(Encoder):
     """Weights and activations of ±1, trained with straight-through gradients [dcaconv, Fig. 4].
 
     Two convolutions with as many filters as DCAConv, 2×2 max-pooling with stride 1, then two
     fully connected layers that only training needs. The signs before them are the codes:
     m = filters·(h − 1)·(w − 1), d = 2. Trained on raw pictures, so those who train it must be
-    trusted with these. No guarantee of its own.
+    trusted with these. There is no file format for it.
 
     num_filters   of both convolutions
     hidden        units of the fully connected layer
@@ -45,64 +45,45 @@ class BinaryNetwork(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     name: ClassVar[str] = "binary-network"
+    needs_labels: ClassVar[bool] = True
+    _block: ClassVar[int] = _BATCH
 
-    def __init__(
-        self,
-        num_filters: int = 5,
-        *,
-        filter_size: int = 7,
-        hidden: int = 256,
-        epochs: int = 3,
-        random_state: int = 0,
-        image_shape: tuple[int, int] | None = None,
-    ) -> None:
-        self.num_filters = num_filters
-        self.filter_size = filter_size
-        self.hidden = hidden
-        self.epochs = epochs
-        self.random_state = random_state
-        self.image_shape = image_shape
+    num_filters: int = 5
+    _: KW_ONLY
+    filter_size: int = 7
+    hidden: int = 256
+    epochs: int = 3
+    random_state: int = 0
+    image_shape: tuple[int, int] | None = None
 
-    def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
-        """Train on pictures X and their classes y."""
+    def _prepare(self, shape: Shape) -> None:
         check_available()
-        import torch
-
         for name in ("num_filters", "hidden", "epochs"):
             check_count(name, getattr(self, name), low=1)
         check_count("filter_size", self.filter_size, low=3, high=31)
         if self.filter_size % 2 == 0:
             raise InvalidInput(f"filter_size must be odd, got {self.filter_size}.")
-        pictures = check_pictures(self, X, reset=True)
-        if min(pictures.shape[1:]) < 2:
+        if min(shape) < 2:
             raise InvalidInput("pictures must have at least 2×2 pixels for 2×2 pooling.")
+        self.num_values_, self.map_shape_ = 2, (self.num_filters, shape[0] - 1, shape[1] - 1)
+
+    def _learn(self, pictures: NDArray[Any], y: Any) -> None:
+        import torch
+
         self.classes_, index, _ = class_members(y, len(pictures))
         self.scale_ = float(np.abs(pictures).max()) or 1.0
-        height, width = pictures.shape[1:]
-        self.num_values_, self.map_shape_ = 2, (self.num_filters, height - 1, width - 1)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.random_state)
             front, back = self._layers(len(self.classes_))
             _train(front, back, self._tensor, pictures, index, self.epochs)
         self._front_ = front.eval()
-        self.weights_ = {
-            key: value.detach().numpy().copy() for key, value in front.state_dict().items()
-        }
-        return self
 
-    def transform(self, X: Any) -> NDArray[np.uint8]:  # noqa: N803
-        """Codes in {0, 1}, flattened from (filters, h − 1, w − 1)."""
-        check_is_fitted(self)
+    def _encode(self, pictures: NDArray[Any]) -> NDArray[Any]:
         check_available()
         import torch
 
-        pictures = check_pictures(self, X, reset=False)
-        codes = np.empty((len(pictures), int(np.prod(self.map_shape_))), dtype=np.uint8)
         with torch.no_grad():
-            for start in range(0, len(pictures), _BATCH):
-                signs = self._front_(self._tensor(pictures[start : start + _BATCH]))
-                codes[start : start + _BATCH] = (signs.flatten(1) > 0).numpy()
-        return codes
+            return np.asarray(self._front_(self._tensor(pictures)) > 0)
 
     def _tensor(self, pictures: NDArray[Any]) -> Any:
         import torch
@@ -152,9 +133,6 @@ class BinaryNetwork(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             nn.BatchNorm1d(num_classes),
         )
         return front, back
-
-    def __sklearn_tags__(self) -> Any:
-        return picture_tags(super().__sklearn_tags__())
 
 
 def _train(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from sfumato.classification.odds import response_odds
 from sfumato.core.codes import Codes, MapShape
 
 
+@dataclass(eq=False, repr=False)
 class DebiasedCentroid(CountingClassifier):
     """The class whose mean code map is nearest in L2 [dcaconv, eq. 42–44].
 
@@ -19,19 +21,17 @@ class DebiasedCentroid(CountingClassifier):
     ‖μ‖² by Σ Var μ̂, which differs between classes of different size. `correct` takes it out.
 
     Parameters as in `DebiasedNaiveBayes`.
+
+    >>> DebiasedCentroid().fit([[0, 0], [0, 1], [3, 2], [3, 3]], list("aabb")).predict([[1, 0]])
+    array(['a'], dtype='<U1')
     """
 
-    def __init__(
-        self,
-        num_values: int | None = None,
-        epsilon: float | None = None,
-        map_shape: MapShape | None = None,
-        correct: bool = True,
-    ) -> None:
-        self.num_values = num_values
-        self.epsilon = epsilon
-        self.map_shape = map_shape
-        self.correct = correct
+    name: ClassVar[str] = "centroid"
+
+    num_values: int | None = None
+    epsilon: float | None = None
+    map_shape: MapShape | None = None
+    correct: bool = True
 
     def _learn(self) -> None:
         means, variances = self.counts_.means()
@@ -52,10 +52,10 @@ class DebiasedCentroid(CountingClassifier):
             return np.asarray(2 * values @ self.centroids_.T - self.squared_norms_)
         return self._partial_scores(values, codes.positions)
 
-    def _partial_scores(self, values: NDArray[Any], places: NDArray[Any]) -> NDArray[np.float64]:
+    def _partial_scores(self, values: NDArray[Any], positions: NDArray[Any]) -> NDArray[np.float64]:
         """Distances over the positions that were sent alone, where no norm can be prepared."""
         scores = [
-            (2 * values * centroid[places] - centroid[places] ** 2).sum(axis=1)
+            (2 * values * centroid[positions] - centroid[positions] ** 2).sum(axis=1)
             for centroid in self.centroids_
         ]
         return np.stack(scores, axis=1)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.classification.odds import response_odds
 from sfumato.core.codes import Codes
-from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.errors import InvalidInput
 
 #: Tables are kept apart by ε; a server that meets more than this has no policy.
 MAX_EPSILONS = 16
@@ -40,11 +40,6 @@ class CodeCounts:
     def add(self, codes: Codes, classes: NDArray[Any]) -> None:
         """Count the codes of pictures whose class indices are given."""
         _, num_positions, num_values = self.shape
-        if (codes.num_positions, codes.num_values) != (num_positions, num_values):
-            raise Mismatch(
-                f"these codes have {codes.num_positions} positions and {codes.num_values} values, "
-                f"the counts so far {num_positions} and {num_values}; use one encoder."
-            )
         if codes.epsilon not in self.tables and len(self.tables) == MAX_EPSILONS:
             raise InvalidInput(
                 f"releases of more than {MAX_EPSILONS} different ε cannot be joined; learn from "
@@ -106,5 +101,5 @@ class CodeCounts:
 
 def flat_keys(codes: Codes) -> NDArray[np.int64]:
     """position·d + value for every code: (N, k)."""
-    places = np.arange(codes.num_positions) if codes.positions is None else codes.positions
-    return np.asarray(places.astype(np.int64) * codes.num_values + codes.values)
+    positions = np.arange(codes.num_positions) if codes.positions is None else codes.positions
+    return np.asarray(positions.astype(np.int64) * codes.num_values + codes.values)

@@ -16,10 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from sfumato.classification.checks import check_classes, check_labels
 from sfumato.core.checks import as_number, check_count
 from sfumato.core.errors import InvalidInput
 from sfumato.core.geometry import unit_vectors
@@ -94,64 +91,3 @@ def check_ridges(ridge: Any, signal_ridge: Any) -> tuple[float, float]:
             f"got ridge={ridge!r}, signal_ridge={signal_ridge!r}."
         )
     return noise, signal
-
-
-def class_members(y: Any, count: int) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
-    """Classes, the class of each row as an index, and rows per class; one class is refused."""
-    labels = check_labels(y, count)
-    classes, index, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    return check_classes(classes), index.astype(np.int64), counts.astype(np.int64)
-
-
-class DCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Project rows on their discriminant components, in scikit-learn's contract.
-
-    At most classes − 1 components tell classes apart; further ones only fill the count.
-
-    num_components  None: classes − 1, or the number of features if that is smaller
-    ridge           ρ, as a share of the mean diagonal of S_W
-    signal_ridge    ρ′, likewise; it adds the same to every eigenvalue where ρ is small
-    """
-
-    def __init__(
-        self, num_components: int | None = None, *, ridge: float = 1e-3, signal_ridge: float = 0.0
-    ) -> None:
-        self.num_components = num_components
-        self.ridge = ridge
-        self.signal_ridge = signal_ridge
-
-    def fit(self, X: Any, y: Any) -> DCA:  # noqa: N803
-        """Learn directions from rows X and their classes y."""
-        X, y = validate_data(self, X, y, dtype=np.float64)  # noqa: N806
-        ridge, signal_ridge = check_ridges(self.ridge, self.signal_ridge)
-        self.classes_, index, counts = class_members(y, len(X))
-        self.mean_ = X.mean(axis=0)
-        means = np.zeros((len(counts), X.shape[1]))
-        np.add.at(means, index, X - self.mean_)
-        means /= counts[:, None]
-        between = (means.T * counts.astype(np.float64)) @ means
-        inner = X - self.mean_ - means[index]
-        count = self.num_components
-        if count is None:
-            count = min(len(counts) - 1, X.shape[1])
-        found = discriminant_directions(
-            between, inner.T @ inner, count, ridge=ridge, signal_ridge=signal_ridge
-        )
-        self.components_, self.eigenvalues_, self.gap_ = (
-            found.vectors,
-            found.eigenvalues,
-            found.gap,
-        )
-        self._n_features_out = len(found.vectors)
-        return self
-
-    def transform(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
-        """Coordinates of each row along the components: (N, num_components)."""
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)  # noqa: N806
-        return np.asarray((X - self.mean_) @ self.components_.T)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags

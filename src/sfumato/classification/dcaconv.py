@@ -8,16 +8,17 @@ range was, which is what randomized response needs.
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from sfumato.classification.conv_scatter import Moments, fit_filters
-from sfumato.classification.dca import check_ridges, class_members
-from sfumato.classification.pictures import check_pictures, picture_tags
+from sfumato.classification.dca import check_ridges
+from sfumato.classification.encoder import Arrays, Encoder, Shape, finite_array
+from sfumato.classification.labels import class_members
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
 
@@ -31,11 +32,11 @@ class FewerClassesThanFilters(UserWarning):
     """More filters are asked for than directions in which classes can differ."""
 
 
-class DCAConv(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+@dataclass(eq=False, repr=False)
+class DCAConv(Encoder):
     """Pictures (N, h, w) → codes (N, m) of d = 2^L2 values; m = L1·(h − pool + 1)·(w − pool + 1).
 
-    No guarantee of its own: codes must pass randomized response before they are shared. The
-    filters are fitted on raw pictures, so those who fit them must be trusted with these.
+    The filters are learned from raw pictures, so those who fit them must be trusted with these.
 
     num_filters   (L1, L2); the paper's tables have (5, 4), d = 16, and (5, 1), d = 2
     scatter       "paper": classes differ by their mean patch over all positions, which leaves
@@ -49,45 +50,47 @@ class DCAConv(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Fitted: filters_ (first L1×k×k; second L1×L2×k×k, lowest bit first), eigenvalues_ and gaps_ of
     both stages, map_shape_, num_values_. An eigenvector's sign is arbitrary: the largest entry
     is positive.
+
+    >>> rng = np.random.default_rng(0)
+    >>> classes = np.arange(40) % 2
+    >>> pictures = rng.integers(0, 9, (40, 8, 8)) + 9 * classes[:, None, None] * np.eye(8)
+    >>> encoder = DCAConv((2, 1), filter_size=3, scatter="position").fit(pictures, classes)
+    >>> encoder.transform(pictures).shape, encoder.map_shape_, encoder.num_values_
+    ((40, 98), (2, 7, 7), 2)
     """
 
     name: ClassVar[str] = "dcaconv"
+    needs_labels: ClassVar[bool] = True
+    _block: ClassVar[int] = 64  # conv_kernel.LANES, which is not loaded before it is needed
 
-    def __init__(
-        self,
-        num_filters: tuple[int, int] = (5, 4),
-        *,
-        scatter: str = "paper",
-        filter_size: int = 7,
-        pool_size: int = 2,
-        shared: bool = True,
-        leading: str = "high",
-        ridge: float = 1e-3,
-        signal_ridge: float = 0.0,
-        image_shape: tuple[int, int] | None = None,
-    ) -> None:
-        self.num_filters = num_filters
-        self.scatter = scatter
-        self.filter_size = filter_size
-        self.pool_size = pool_size
-        self.shared = shared
-        self.leading = leading
-        self.ridge = ridge
-        self.signal_ridge = signal_ridge
-        self.image_shape = image_shape
+    num_filters: tuple[int, int] = (5, 4)
+    _: KW_ONLY
+    scatter: str = "paper"
+    filter_size: int = 7
+    pool_size: int = 2
+    shared: bool = True
+    leading: str = "high"
+    ridge: float = 1e-3
+    signal_ridge: float = 0.0
+    image_shape: tuple[int, int] | None = None
 
-    def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
-        """Learn both stages exactly from second moments and class means of the pictures."""
-        first_count, second_count = self._check_parameters()
-        pictures = check_pictures(self, X, reset=True)
-        if self.pool_size > min(pictures.shape[1:]):
+    def _prepare(self, shape: Shape) -> None:
+        first, second = self._check_parameters()
+        if self.pool_size > min(shape):
             raise InvalidInput(
                 f"pool_size must fit into the picture, got {self.pool_size} for "
-                f"{pictures.shape[1]}×{pictures.shape[2]} pixels."
+                f"{shape[0]}×{shape[1]} pixels."
             )
-        classes, index, counts = class_members(y, len(pictures))
+        self.num_values_ = 1 << second
+        height, width = (side - self.pool_size + 1 for side in shape)
+        self.map_shape_ = (first, height, width)
+
+    def _learn(self, pictures: NDArray[Any], y: Any) -> None:
+        """Learn both stages exactly from second moments and class means of the pictures."""
+        first_count, second_count = self.num_filters
+        self.classes_, index, counts = class_members(y, len(pictures))
         ridge, signal_ridge = check_ridges(self.ridge, self.signal_ridge)
-        self._warn_of_rank(len(classes), max(first_count, second_count))
+        self._warn_of_rank(len(self.classes_), max(first_count, second_count))
         if (pictures.reshape(len(pictures), -1).std(axis=1) == 0).all():
             raise InvalidInput(
                 f"pictures must not be constant, but all {len(pictures)} are; "
@@ -95,50 +98,34 @@ class DCAConv(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         moments = Moments.of(pictures, index, counts)
         size = self.filter_size
-        options: dict[str, Any] = {
-            "scatter": self.scatter,
-            "ridge": ridge,
-            "signal_ridge": signal_ridge,
-        }
-        first = fit_filters([moments], size, first_count, **options)
+        fit = partial(
+            fit_filters, size=size, scatter=self.scatter, ridge=ridge, signal_ridge=signal_ridge
+        )
+        first = fit([moments], count=first_count)
         maps = [moments.filtered(row.reshape(size, size)) for row in first.vectors]
         groups = [maps] if self.shared else [[part] for part in maps]
-        seconds = [fit_filters(group, size, second_count, **options) for group in groups]
-        kernels = np.stack([found.vectors.reshape(-1, size, size) for found in seconds])
+        seconds = [fit(group, count=second_count) for group in groups]
+        kernels = np.stack([second.vectors.reshape(-1, size, size) for second in seconds])
         if self.leading == "high":
             kernels = kernels[:, ::-1]
-        self.classes_ = classes
         self.filters_ = (
             first.vectors.reshape(-1, size, size),
             np.ascontiguousarray(np.broadcast_to(kernels, (first_count, *kernels.shape[1:]))),
         )
-        self.eigenvalues_ = (first.eigenvalues, np.stack([f.eigenvalues for f in seconds]))
-        self.gaps_ = (first.gap, min(found.gap for found in seconds))
-        self.num_values_ = 1 << second_count
-        height, width = (side - self.pool_size + 1 for side in pictures.shape[1:])
-        self.map_shape_ = (first_count, height, width)
-        return self
+        self.eigenvalues_ = (first.eigenvalues, np.stack([s.eigenvalues for s in seconds]))
+        self.gaps_ = (first.gap, min(second.gap for second in seconds))
 
-    def transform(self, X: Any) -> NDArray[np.uint8]:  # noqa: N803
-        """Codes in {0, …, d − 1}, flattened from (L1, h′, w′)."""
+    def _encode(self, pictures: NDArray[Any]) -> NDArray[Any]:
         from sfumato.classification.conv_kernel import LANES, encode
 
-        check_is_fitted(self)
-        pictures = check_pictures(self, X, reset=False)
         first, second = (np.asarray(part, dtype=np.float32) for part in self.filters_)
-        codes = np.empty((len(pictures), *self.map_shape_), dtype=np.uint8)
         block = np.zeros((*self.picture_shape_, LANES), dtype=np.float32)
-        found = np.empty((*self.map_shape_, LANES), dtype=np.uint8)
-        for start in range(0, len(pictures), LANES):
-            part = pictures[start : start + LANES]
-            block[:, :, : len(part)] = part.transpose(1, 2, 0)
-            encode(block, first, second, _ZERO, self.pool_size, found)
-            codes[start : start + LANES] = found[..., : len(part)].transpose(3, 0, 1, 2)
-        return codes.reshape(len(pictures), -1)
+        block[:, :, : len(pictures)] = pictures.transpose(1, 2, 0)
+        codes = np.empty((*self.map_shape_, LANES), dtype=np.uint8)
+        encode(block, first, second, _ZERO, self.pool_size, codes)
+        return codes[..., : len(pictures)].transpose(3, 0, 1, 2)
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything `transform` needs, as plain arrays."""
-        check_is_fitted(self)
+    def _arrays(self) -> Arrays:
         return {
             "first": self.filters_[0],
             "second": self.filters_[1],
@@ -147,26 +134,16 @@ class DCAConv(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         }
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Self:
-        """The encoder that `to_arrays` described; anything else is refused."""
-        try:
-            first, second = (np.asarray(arrays[key], np.float64) for key in ("first", "second"))
-            pool, (height, width) = int(arrays["pool_size"]), map(int, arrays["picture_shape"])
-            count, size = first.shape[:2]
-            fits = first.shape == (count, size, size) and second.shape[2:] == (size, size)
-            fits &= len(second) == count and 1 <= second.shape[1] <= 8 and size % 2 == 1
-            fits &= 1 <= pool <= min(height, width) and bool(np.isfinite(first).all())
-            fits &= bool(np.isfinite(second).all())
-        except (KeyError, TypeError, ValueError):
-            fits = False
-        if not fits:
-            raise InvalidInput("these arrays do not describe a DCAConv encoder; fit a new one.")
-        made = cls((count, second.shape[1]), filter_size=size, pool_size=pool)
+    def _from_arrays(cls, arrays: Arrays) -> tuple[Self, Shape]:
+        first, second = finite_array(arrays, "first", 3), finite_array(arrays, "second", 4)
+        count, size = first.shape[:2]
+        if first.shape[2] != size or second.shape != (count, second.shape[1], size, size):
+            raise ValueError
+        pool_size = int(arrays["pool_size"])
+        made = cls((count, second.shape[1]), filter_size=size, pool_size=pool_size)
         made.filters_ = (first, second)
-        made.num_values_ = 1 << second.shape[1]
-        made.picture_shape_, made.n_features_in_ = (height, width), height * width
-        made.map_shape_ = (count, height - pool + 1, width - pool + 1)
-        return made
+        height, width = map(int, arrays["picture_shape"])
+        return made, (height, width)
 
     def _check_parameters(self) -> tuple[int, int]:
         if self.scatter not in SCATTERS:
@@ -201,8 +178,5 @@ class DCAConv(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"{num_classes - 1} directions; the others are fitted to noise. Use fewer "
                 'filters, or scatter="position", which has no such limit.',
                 FewerClassesThanFilters,
-                stacklevel=3,
+                stacklevel=4,
             )
-
-    def __sklearn_tags__(self) -> Any:
-        return picture_tags(super().__sklearn_tags__())

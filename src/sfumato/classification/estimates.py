@@ -28,7 +28,11 @@ class Estimate:
 
 
 def count_answers(answers: NDArray[Any], num_values: int) -> NDArray[np.int64]:
-    """How often each value was answered: (n,) or (n, m) → (d,) or (m, d)."""
+    """How often each value was answered: (n,) or (n, m) → (d,) or (m, d).
+
+    >>> count_answers(np.array([0, 2, 2]), num_values=3)
+    array([1, 0, 2])
+    """
     array = np.asarray(answers)
     if array.dtype.kind not in "iu" or array.ndim not in (1, 2):
         raise InvalidInput(
@@ -44,7 +48,12 @@ def count_answers(answers: NDArray[Any], num_values: int) -> NDArray[np.int64]:
 
 
 def estimate_counts(observed: NDArray[Any], epsilon: float) -> Estimate:
-    """ĉ(v) = (count(v) − n·q)/(p − q) [dcaconv, eq. 13]; its variance is eq. 18 at ĉ."""
+    """ĉ(v) = (count(v) − n·q)/(p − q) [dcaconv, eq. 13]; its variance is eq. 18 at ĉ.
+
+    >>> estimate = estimate_counts(np.array([70, 30]), epsilon=1.0)
+    >>> estimate.value.round(1), np.sqrt(estimate.variance).round(1)
+    (array([93.3,  6.7]), array([9.6, 9.6]))
+    """
     counts = _checked(observed)
     odds = response_odds(epsilon, counts.shape[-1])
     value = (counts - odds.other * counts.sum(axis=-1, keepdims=True)) / odds.gap
@@ -62,7 +71,11 @@ def count_variance(truth: NDArray[Any], epsilon: float) -> Numbers:
 
 
 def estimate_frequencies(observed: NDArray[Any], epsilon: float) -> Estimate:
-    """f̂(v) = ĉ(v)/n; they sum to one exactly, and single ones may lie outside [0, 1]."""
+    """f̂(v) = ĉ(v)/n; they sum to one exactly, and single ones may lie outside [0, 1].
+
+    >>> estimate_frequencies(np.array([70, 30]), epsilon=1.0).value.round(3)
+    array([0.933, 0.067])
+    """
     counts = _checked(observed)
     total = _answers(counts)[..., None]
     estimate = estimate_counts(counts, epsilon)
@@ -73,6 +86,9 @@ def estimate_mean(observed: NDArray[Any], epsilon: float) -> Estimate:
     """μ̂ = Σ v·ĉ(v)/n [dcaconv, eq. 20].
 
     Dividing by Σ ĉ(v) instead [eq. 28] is the same thing, since Σ ĉ(v) = n whatever was drawn.
+
+    >>> float(estimate_mean(np.array([70, 30]), epsilon=1.0).value.round(3))
+    0.067
     """
     counts = _checked(observed)
     total = _answers(counts)

@@ -2,59 +2,33 @@
 
 from __future__ import annotations
 
-import json
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.classification.model_arrays import (
-    count_arrays,
-    neighbour_arrays,
-    restore_counts,
-    restore_neighbours,
-)
 from sfumato.core.arrays import read_arrays, write_arrays
-from sfumato.core.codes import MapShape
 from sfumato.core.errors import InvalidInput, SfumatoError
-from sfumato.core.files import parse_json
 
 if TYPE_CHECKING:
-    from sfumato.classification.counting import CountingClassifier
-    from sfumato.classification.knn import PerturbedKNN
-
-    Learner = CountingClassifier | PerturbedKNN
+    from sfumato.classification.encoder import Encoder
+    from sfumato.classification.learner import Learner
 
 #: Where each kind is defined; scikit-learn is not loaded before one is needed.
 LEARNERS = {
-    "naive-bayes": "sfumato.classification.naive_bayes:DebiasedNaiveBayes",
-    "centroid": "sfumato.classification.centroid:DebiasedCentroid",
-    "knn": "sfumato.classification.knn:PerturbedKNN",
+    "naive-bayes": "naive_bayes:DebiasedNaiveBayes",
+    "centroid": "centroid:DebiasedCentroid",
+    "knn": "knn:PerturbedKNN",
 }
 ENCODERS = {
-    "dcaconv": "sfumato.classification.dcaconv:DCAConv",
-    "pixels": "sfumato.classification.pixels:PixelCodes",
-    "hog-words": "sfumato.classification.hog:HogWords",
-    "orientations": "sfumato.classification.orientations:OrientationCodes",
-    "orientation-bits": "sfumato.classification.orientation_bits:OrientationBits",
+    "dcaconv": "dcaconv:DCAConv",
+    "pixels": "pixels:PixelCodes",
+    "hog-words": "hog:HogWords",
+    "orientations": "orientations:OrientationCodes",
+    "orientation-bits": "orientations:OrientationBits",
 }
-
-
-class Encoder(Protocol):
-    """Pictures → codes, fitted."""
-
-    name: str
-    map_shape_: MapShape
-    num_values_: int
-
-    def transform(self, X: Any) -> NDArray[Any]: ...  # noqa: N803
-
-    def to_arrays(self) -> dict[str, NDArray[Any]]: ...
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Self: ...
 
 
 def encoder_class(name: str) -> Any:
@@ -67,62 +41,66 @@ def learner_class(name: str) -> Any:
     return _named("learner", LEARNERS, name)
 
 
-def learner_name(learner: Learner) -> str:
-    """The name a learner has in files and on the command line."""
-    home = f"{type(learner).__module__}:{type(learner).__qualname__}"
-    for name, place in LEARNERS.items():
-        if place == home:
-            return name
-    raise InvalidInput(f"no file format is defined for {type(learner).__name__}.")
+def save_encoder(path: str | Path, encoder: Encoder) -> None:
+    """Store a fitted encoder, with what it learned from pictures.
 
-
-def save_encoder(path: Path, encoder: Encoder) -> None:
-    """Store what `transform` needs. It holds what was learnt from the pictures it was fitted on."""
+    >>> from tempfile import TemporaryDirectory
+    >>> from sfumato.classification import PixelCodes
+    >>> with TemporaryDirectory() as folder:
+    ...     save_encoder(Path(folder) / "encoder.npz", PixelCodes(3).fit([[0, 5], [10, 7]]))
+    ...     load_encoder(Path(folder) / "encoder.npz").transform([[4, 9]])
+    array([[1, 2]], dtype=uint8)
+    """
+    _check_known(encoder, ENCODERS)
     arrays = {f"encoder/{key}": value for key, value in encoder.to_arrays().items()}
-    write_arrays(path, {"kind": np.array("encoder"), "name": np.array(encoder.name), **arrays})
+    head = {"kind": np.array("encoder"), "name": np.array(encoder.name)}
+    write_arrays(Path(path), head | arrays)
 
 
-def load_encoder(path: Path) -> Encoder:
-    """An encoder as it was stored."""
-    arrays = _arrays_of(path, "encoder")
-    made: Encoder = encoder_class(_text(arrays, "name", path)).from_arrays(
-        {
-            key.removeprefix("encoder/"): value
-            for key, value in arrays.items()
-            if key.startswith("encoder/")
-        }
-    )
+def load_encoder(path: str | Path) -> Encoder:
+    """An encoder as `save_encoder` stored it, ready to transform."""
+    arrays = _read(path, "encoder")
+    own = {
+        key.removeprefix("encoder/"): value
+        for key, value in arrays.items()
+        if key.startswith("encoder/")
+    }
+    made: Encoder = encoder_class(_text(arrays, "name", path)).from_arrays(own)
     return made
 
 
-def save_model(path: Path, learner: Learner, *, encoder: str, picture_epsilon: float) -> None:
-    """Store what a learner knows, and its settings: enough to predict, and to learn on."""
-    classes = learner.classes_
-    if classes.dtype.kind not in "iuU":
-        raise InvalidInput(f"class labels must be whole numbers or text, got {classes.dtype}.")
-    name = learner_name(learner)
-    write_arrays(
-        path,
-        {
-            "kind": np.array("classifier"),
-            "learner": np.array(name),
-            "settings": np.array(json.dumps(learner.get_params(), sort_keys=True)),
-            "encoder": np.array(encoder),
-            "picture_epsilon": np.array(picture_epsilon, dtype=np.float64),
-            "classes": classes,
-            **(neighbour_arrays(learner) if name == "knn" else count_arrays(learner)),
-        },
-    )
+def save_model(path: str | Path, learner: Learner, *, encoder: str, picture_epsilon: float) -> None:
+    """Store a fitted learner and its settings: enough to predict, and to learn on.
+
+    encoder          the name of the encoder its codes came from
+    picture_epsilon  ε of the picture that gave away most
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from sfumato.classification import DebiasedCentroid
+    >>> learner = DebiasedCentroid().fit([[0, 0], [0, 1], [3, 2], [3, 3]], [5, 5, 6, 6])
+    >>> with TemporaryDirectory() as folder:
+    ...     model = Path(folder) / "model.npz"
+    ...     save_model(model, learner, encoder="pixels", picture_epsilon=2.0)
+    ...     again, encoder, picture_epsilon = load_model(model)
+    >>> again.predict([[3, 3]]), encoder, picture_epsilon
+    (array([6]), 'pixels', 2.0)
+    """
+    _check_known(learner, LEARNERS)
+    head = {
+        "kind": np.array("classifier"),
+        "learner": np.array(learner.name),
+        "encoder": np.array(encoder),
+        "picture_epsilon": np.array(picture_epsilon, dtype=np.float64),
+    }
+    write_arrays(Path(path), head | learner.to_arrays())
 
 
-def load_model(path: Path) -> tuple[Learner, str, float]:
-    """A learner ready to predict or to learn on, the encoder's name, and ε of the worst picture."""
-    arrays = _arrays_of(path, "classifier")
+def load_model(path: str | Path) -> tuple[Learner, str, float]:
+    """A learner ready to predict or to learn on, its encoder's name, and ε of the worst picture."""
+    arrays = _read(path, "classifier")
     try:
-        name = _text(arrays, "learner", path)
-        learner = learner_class(name)(**_settings(_text(arrays, "settings", path)))
-        restore = restore_neighbours if name == "knn" else restore_counts
-        restore(learner, arrays)
+        _text(arrays, "settings", path)
+        learner = learner_class(_text(arrays, "learner", path)).from_arrays(arrays)
         return learner, _text(arrays, "encoder", path), float(arrays["picture_epsilon"])
     except (KeyError, TypeError, ValueError, OverflowError, SfumatoError) as error:
         raise InvalidInput(
@@ -130,36 +108,27 @@ def load_model(path: Path) -> tuple[Learner, str, float]:
         ) from None
 
 
-def learnt_epsilons(learner: Learner) -> list[float]:
-    """Every ε per code a classifier learnt from."""
-    codes = getattr(learner, "codes_", None)
-    return sorted(learner.counts_.tables) if codes is None else [codes.epsilon]
-
-
 def _named(what: str, homes: dict[str, str], name: str) -> Any:
     if name not in homes:
         raise InvalidInput(f"{what} must be one of {', '.join(homes)}, got {name!r}.")
     module, _, attribute = homes[name].partition(":")
-    return getattr(import_module(module), attribute)
+    return getattr(import_module(f"sfumato.classification.{module}"), attribute)
 
 
-def _settings(text: str) -> dict[str, Any]:
-    settings = parse_json(text)
-    if not isinstance(settings, dict):
-        raise InvalidInput("its settings are no settings")
-    if settings.get("map_shape") is not None:
-        settings["map_shape"] = tuple(settings["map_shape"])
-    return settings
+def _check_known(made: Encoder | Learner, homes: dict[str, str]) -> None:
+    """Only our own classes are stored: a file names a class, and ours are all it may name."""
+    if made.name not in homes or _named("", homes, made.name) is not type(made):
+        raise InvalidInput(f"no file format is defined for {type(made).__name__}.")
 
 
-def _arrays_of(path: Path, kind: str) -> dict[str, NDArray[Any]]:
-    arrays = read_arrays(path)
+def _read(path: str | Path, kind: str) -> dict[str, NDArray[Any]]:
+    arrays = read_arrays(Path(path))
     if "kind" not in arrays or str(arrays["kind"]) != kind:
         raise InvalidInput(f"{path} is not a stored {kind}; give one.")
     return arrays
 
 
-def _text(arrays: dict[str, NDArray[Any]], key: str, path: Path) -> str:
+def _text(arrays: dict[str, NDArray[Any]], key: str, path: str | Path) -> str:
     value = arrays.get(key)
     if value is None or value.dtype.kind != "U" or value.ndim:
         raise InvalidInput(f"{path} lacks its {key}")

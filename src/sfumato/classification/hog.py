@@ -2,85 +2,99 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
-from sfumato.classification.pictures import check_pictures, picture_tags
+from sfumato.classification.encoder import Arrays, Encoder, Shape, finite_array
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
 
 _BINS = 9
-_BLOCK = 2048
 #: Descriptors that words are clustered from, at most.
 _SAMPLE = 100_000
 
 
-class HogWords(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+@dataclass(eq=False, repr=False)
+class HogWords(Encoder):
     """How often each visual word occurs in a picture: m = words, d = largest count + 1.
 
     Blocks of 2×2 cells slide over the picture by one cell; each block's gradient histogram goes
     to its nearest of `num_words` k-means centres [dcaconv, experiments]. d is large, one more
-    than the most frequent word's count, and randomized response suffers from it.
-    No guarantee of its own: codes must pass randomized response before they are shared.
+    than the most frequent word's count, and randomized response suffers from it. Counts beyond
+    the largest of the fit are cut to it.
 
     num_words     m
     cell_size     pixels
     random_state  of the k-means
     image_shape   (h, w) of pictures that come as rows
+
+    >>> pictures = np.arange(4 * 16 * 16).reshape(4, 16, 16) ** 2 % 256
+    >>> HogWords(3).fit_transform(pictures).sum(axis=1).tolist()  # 3×3 blocks, each counted once
+    [9, 9, 9, 9]
     """
 
     name: ClassVar[str] = "hog-words"
+    _block: ClassVar[int] = 2048
 
-    def __init__(
-        self,
-        num_words: int = 64,
-        *,
-        cell_size: int = 4,
-        random_state: int = 0,
-        image_shape: tuple[int, int] | None = None,
-    ) -> None:
-        self.num_words = num_words
-        self.cell_size = cell_size
-        self.random_state = random_state
-        self.image_shape = image_shape
+    num_words: int = 64
+    _: KW_ONLY
+    cell_size: int = 4
+    random_state: int = 0
+    image_shape: tuple[int, int] | None = None
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: N803
-        """Cluster the blocks of these pictures into words; y is not used."""
-        from sklearn.cluster import MiniBatchKMeans
-
+    def _prepare(self, shape: Shape) -> None:
         check_count("num_words", self.num_words, low=2, high=4096)
         check_count("cell_size", self.cell_size, low=2)
-        pictures = check_pictures(self, X, reset=True)
-        blocks = _blocks(pictures.shape[1:], self.cell_size)
+        self.num_blocks_ = _blocks(shape, self.cell_size)
+        self.map_shape_ = (self.num_words, 1, 1)
+
+    def _learn(self, pictures: NDArray[Any], y: Any) -> None:
+        """Cluster the blocks of these pictures into words."""
+        from sklearn.cluster import MiniBatchKMeans
+
         rng = np.random.default_rng(self.random_state)
-        few = rng.permutation(len(pictures))[: -(-_SAMPLE // blocks)]
-        found = _descriptors(pictures[np.sort(few)], self.cell_size).reshape(-1, 4 * _BINS)
-        if len(found) < self.num_words:
+        few = rng.permutation(len(pictures))[: -(-_SAMPLE // self.num_blocks_)]
+        descriptors = self._descriptors(pictures[np.sort(few)]).reshape(-1, 4 * _BINS)
+        if len(descriptors) < self.num_words:
             raise InvalidInput(
-                f"num_words must not exceed the {len(found)} blocks of all pictures, "
+                f"num_words must not exceed the {len(descriptors)} blocks of all pictures, "
                 f"got {self.num_words}."
             )
         means = MiniBatchKMeans(
             self.num_words, random_state=self.random_state, n_init=3, batch_size=4096
         )
-        self.words_ = means.fit(found).cluster_centers_.astype(np.float32)
-        self.map_shape_ = (self.num_words, 1, 1)
-        self.num_values_ = max(int(self._count(pictures).max()) + 1, 2)
-        return self
+        self.words_ = means.fit(descriptors).cluster_centers_.astype(np.float32)
+        self.num_values_ = 256  # no count is cut yet
+        self.num_values_ = max(int(self.transform(pictures).max()) + 1, 2)
 
-    def transform(self, X: Any) -> NDArray[np.uint8]:  # noqa: N803
-        """Counts (N, words); counts beyond the largest of the fit are cut to it."""
-        check_is_fitted(self)
-        pictures = check_pictures(self, X, reset=False)
-        return np.minimum(self._count(pictures), np.uint8(self.num_values_ - 1))
+    def _encode(self, pictures: NDArray[Any]) -> NDArray[Any]:
+        lengths = np.square(self.words_).sum(axis=1)
+        nearest = (2 * self._descriptors(pictures) @ self.words_.T - lengths).argmax(axis=2)
+        keys = np.arange(len(pictures))[:, None] * len(self.words_) + nearest
+        counts = np.bincount(keys.ravel(), minlength=len(pictures) * len(self.words_))
+        return np.minimum(counts, self.num_values_ - 1).reshape(-1, *self.map_shape_)
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything `transform` needs, as plain arrays."""
-        check_is_fitted(self)
+    def _descriptors(self, pictures: NDArray[Any]) -> NDArray[np.float32]:
+        """(N, blocks, 36) contrast-normalised gradient histograms of each block of 2×2 cells."""
+        import cv2
+
+        cell = self.cell_size
+        height, width = (side // cell * cell for side in pictures.shape[1:])
+        hog = cv2.HOGDescriptor(
+            (width, height), (2 * cell, 2 * cell), (cell, cell), (cell, cell), _BINS
+        )
+        descriptors = np.empty((len(pictures), self.num_blocks_, 4 * _BINS), dtype=np.float32)
+        for row, picture in enumerate(pictures):
+            gray = np.ascontiguousarray(picture[:height, :width])
+            if gray.dtype != np.uint8:
+                gray = _as_bytes(gray)
+            descriptors[row] = np.asarray(hog.compute(gray)).reshape(self.num_blocks_, -1)
+        return descriptors
+
+    def _arrays(self) -> Arrays:
         return {
             "words": self.words_,
             "cell_size": np.array(self.cell_size),
@@ -89,40 +103,14 @@ class HogWords(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         }
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Self:
-        """The encoder that `to_arrays` described; anything else is refused."""
-        try:
-            words = np.asarray(arrays["words"], dtype=np.float32)
-            cell, num_values = int(arrays["cell_size"]), int(arrays["num_values"])
-            height, width = map(int, arrays["picture_shape"])
-            fits = words.ndim == 2 and words.shape[1] == 4 * _BINS and len(words) >= 2
-            fits = fits and 2 <= num_values <= 256 and bool(np.isfinite(words).all())
-            fits = fits and cell >= 2 and 2 * cell <= min(height, width)
-        except (KeyError, TypeError, ValueError):
-            fits = False
-        if not fits:
-            raise InvalidInput("these arrays do not describe a HogWords encoder; fit a new one.")
-        made = cls(len(words), cell_size=cell)
-        made.words_, made.num_values_ = words, num_values
-        made.picture_shape_, made.n_features_in_ = (height, width), height * width
-        made.map_shape_ = (len(words), 1, 1)
-        return made
-
-    def _count(self, pictures: NDArray[Any]) -> NDArray[np.uint8]:
-        counts = np.empty((len(pictures), len(self.words_)), dtype=np.uint8)
-        lengths = np.square(self.words_).sum(axis=1)
-        for start in range(0, len(pictures), _BLOCK):
-            found = _descriptors(pictures[start : start + _BLOCK], self.cell_size)
-            nearest = (2 * found @ self.words_.T - lengths).argmax(axis=2)
-            rows = np.arange(len(found))[:, None] * len(self.words_) + nearest
-            part = np.bincount(rows.ravel(), minlength=len(found) * len(self.words_))
-            counts[start : start + len(found)] = np.minimum(part, 255).reshape(len(found), -1)
-        return counts
-
-    def __sklearn_tags__(self) -> Any:
-        tags = picture_tags(super().__sklearn_tags__())
-        tags.target_tags.required = False
-        return tags
+    def _from_arrays(cls, arrays: Arrays) -> tuple[Self, Shape]:
+        words = finite_array(arrays, "words", 2, np.float32)
+        made = cls(len(words), cell_size=int(arrays["cell_size"]))
+        made.words_, made.num_values_ = words, int(arrays["num_values"])
+        if words.shape[1] != 4 * _BINS or not 2 <= made.num_values_ <= 256:
+            raise ValueError
+        height, width = map(int, arrays["picture_shape"])
+        return made, (height, width)
 
 
 def _blocks(shape: tuple[int, ...], cell: int) -> int:
@@ -133,24 +121,6 @@ def _blocks(shape: tuple[int, ...], cell: int) -> int:
             f"{shape[0]}×{shape[1]} pixels; use a smaller cell_size."
         )
     return rows * columns
-
-
-def _descriptors(pictures: NDArray[Any], cell: int) -> NDArray[np.float32]:
-    """(N, blocks, 36) contrast-normalised gradient histograms of each block of 2×2 cells."""
-    import cv2
-
-    height, width = (side // cell * cell for side in pictures.shape[1:])
-    hog = cv2.HOGDescriptor(
-        (width, height), (2 * cell, 2 * cell), (cell, cell), (cell, cell), _BINS
-    )
-    blocks = _blocks(pictures.shape[1:], cell)
-    found = np.empty((len(pictures), blocks, 4 * _BINS), dtype=np.float32)
-    for row, picture in enumerate(pictures):
-        gray = np.ascontiguousarray(picture[:height, :width])
-        if gray.dtype != np.uint8:
-            gray = _as_bytes(gray)
-        found[row] = np.asarray(hog.compute(gray)).reshape(blocks, 4 * _BINS)
-    return found
 
 
 def _as_bytes(picture: NDArray[Any]) -> NDArray[np.uint8]:

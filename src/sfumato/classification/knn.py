@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sfumato.classification.checks import check_classes, check_labels, class_indices
-from sfumato.classification.codes import as_codes
+from sfumato.classification.learner import Arrays, Learner, stored_shape
 from sfumato.classification.match_weights import log_odds, match_weights
 from sfumato.classification.neighbours import Matches, Scorer, SquaredDistances, Tables, nearest
 from sfumato.classification.odds import response_odds
@@ -27,16 +26,19 @@ def neighbours_for(epsilon: float, num_values: int, num_pictures: int) -> int:
 
     Of each code a share p − q survives randomized response, so the distance of a picture says
     (p − q)² as much about it as its clean distance, and more of them must be averaged.
+
+    >>> [neighbours_for(epsilon, num_values=2, num_pictures=60_000) for epsilon in (4.0, 0.5)]
+    [10, 33]
     """
     gap = response_odds(epsilon, num_values).gap
     return max(min(round(8 + 1.5 / gap**2), num_pictures), 1)
 
 
-class PerturbedKNN(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+@dataclass(eq=False, repr=False)
+class PerturbedKNN(Learner):
     """The majority among the K perturbed pictures that are nearest to a clean one.
 
-    X is an (N, m) array of codes, or `Codes`, which may be partial. Equal distances go to the
-    picture that came first, equal votes to the first class.
+    Equal distances go to the picture that came first, equal votes to the first class.
 
     num_neighbours  K; None takes 8 + 1.5/(p − q)² (`neighbours_for`)
     metric          "hamming" counts positions with equal codes; "l2" is the paper's, which takes
@@ -44,51 +46,20 @@ class PerturbedKNN(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     weights         "log-odds": a match counts the more, the rarer the answer is at its position
     num_values      d; None takes it from `Codes`, or from clean codes themselves
     epsilon         ε per code of the training data; None takes that of `Codes`, or clean
+
+    >>> learner = PerturbedKNN(2, num_values=10).fit([[0, 0], [0, 1], [3, 2], [3, 3]], list("aabb"))
+    >>> learner.predict([[0, 9], [3, 9]])
+    array(['a', 'b'], dtype='<U1')
     """
 
-    def __init__(
-        self,
-        num_neighbours: int | None = None,
-        *,
-        metric: str = "hamming",
-        weights: str = "none",
-        num_values: int | None = None,
-        epsilon: float | None = None,
-    ) -> None:
-        self.num_neighbours = num_neighbours
-        self.metric = metric
-        self.weights = weights
-        self.num_values = num_values
-        self.epsilon = epsilon
+    name: ClassVar[str] = "knn"
 
-    def fit(self, X: Any, y: Any) -> Self:  # noqa: N803
-        """Keep these perturbed pictures and their labels."""
-        self._check_parameters()
-        codes = as_codes(X, num_values=self.num_values, epsilon=self.epsilon)
-        labels = check_labels(y, len(codes))
-        return self._keep([codes], [labels], np.unique(labels))
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:  # noqa: N803
-        """Add pictures; the first call names all classes there will be."""
-        self._check_parameters()
-        if not hasattr(self, "codes_"):
-            codes = as_codes(X, num_values=self.num_values, epsilon=self.epsilon)
-            labels = check_labels(y, len(codes))
-            return self._keep([codes], [labels], np.unique(labels if classes is None else classes))
-        if classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise Mismatch(
-                f"classes must be the {len(self.classes_)} named at the first call; leave them "
-                "out from the second call on."
-            )
-        codes = as_codes(X, num_values=self.codes_.num_values, epsilon=self.codes_.epsilon)
-        self._check_positions(codes)
-        if codes.num_sent != self.codes_.num_sent:
-            raise Mismatch(
-                f"every picture must send {self.codes_.num_sent} codes as the first ones did, "
-                f"got {codes.num_sent}; learn from each kind apart."
-            )
-        known = self.classes_[self.labels_]
-        return self._keep([self.codes_, codes], [known, check_labels(y, len(codes))], self.classes_)
+    num_neighbours: int | None = None
+    _: KW_ONLY
+    metric: str = "hamming"
+    weights: str = "none"
+    num_values: int | None = None
+    epsilon: float | None = None
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
         """The class with most votes."""
@@ -97,14 +68,14 @@ class PerturbedKNN(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:  # noqa: N803
         """(N, classes), the share of the K neighbours in each class."""
-        check_is_fitted(self, "codes_")
+        check_is_fitted(self, "classes_")
         return np.asarray(self.votes(X, (self.num_neighbours_,))[0])
 
     def votes(self, X: Any, counts: tuple[int, ...]) -> NDArray[np.float64]:  # noqa: N803
         """(len(counts), N, classes): shares of votes for several K from one search."""
-        places, _ = self.kneighbors(X, max(counts))
-        labels = self.labels_[places]
-        shares = np.empty((len(counts), len(places), len(self.classes_)))
+        rows, _ = self.kneighbors(X, max(counts))
+        labels = self.labels_[rows]
+        shares = np.empty((len(counts), len(rows), len(self.classes_)))
         for k, count in enumerate(counts):
             for number in range(len(self.classes_)):
                 shares[k, :, number] = (labels[:, :count] == number).mean(axis=1)
@@ -115,12 +86,10 @@ class PerturbedKNN(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X: Any,  # noqa: N803
         num_neighbours: int | None = None,
     ) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        """Places (N, K) of the nearest training pictures, nearest first, and their scores."""
-        check_is_fitted(self, "codes_")
+        """Rows (N, K) of the nearest training pictures, nearest first, and their scores."""
+        queries = self._queries(X)
         count = self.num_neighbours_ if num_neighbours is None else num_neighbours
         self._check_count(count)
-        queries = as_codes(X, num_values=self.codes_.num_values)
-        self._check_positions(queries)
         if queries.positions is not None:
             raise InvalidInput(
                 f"a picture to classify needs all {queries.num_positions} codes, got "
@@ -128,10 +97,76 @@ class PerturbedKNN(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         return nearest(self._scorer(), queries.values, len(self.codes_), count)
 
-    def restore(self, codes: Codes, labels: NDArray[np.int64], classes: NDArray[Any]) -> Self:
-        """Take up pictures that were kept before; labels are places in the sorted classes."""
+    def epsilons(self) -> list[float]:
+        return [self.codes_.epsilon]
+
+    def _start(self, codes: Codes, classes: NDArray[Any]) -> None:
         self._check_parameters()
-        return self._keep([codes], [classes[labels]], classes)
+        super()._start(codes, classes)
+        self.codes_ = codes.take(slice(0))
+        self.labels_ = np.zeros(0, dtype=np.int64)
+
+    def _add(self, codes: Codes, classes: NDArray[np.int64]) -> None:
+        self._check_parameters()
+        if codes.num_sent != self.codes_.num_sent:
+            raise Mismatch(
+                f"every picture must send {self.codes_.num_sent} codes as the first ones did, "
+                f"got {codes.num_sent}; learn from each kind apart."
+            )
+        self.codes_ = _joined(self.codes_, codes) if len(self.codes_) else codes
+        self.labels_ = np.concatenate([self.labels_, classes])
+        if self.num_neighbours is None:
+            self.num_neighbours_ = neighbours_for(codes.epsilon, codes.num_values, len(self.codes_))
+        else:
+            self._check_count(self.num_neighbours)
+            self.num_neighbours_ = int(self.num_neighbours)
+
+    def _expected_epsilon(self) -> float | None:
+        return self.codes_.epsilon
+
+    def _arrays(self) -> Arrays:
+        """The answers themselves, packed to the bits they need: all that a server had."""
+        codes = self.codes_
+        bits = (codes.num_values - 1).bit_length()
+        planes = [np.packbits((codes.values >> bit) & 1, axis=1) for bit in range(bits)]
+        none = np.zeros((0, 0), np.uint32)
+        return {
+            "values": np.stack(planes),
+            "positions": none if codes.positions is None else codes.positions,
+            "sizes": np.array([codes.num_values, codes.num_positions, codes.num_sent]),
+            "map_shape": np.array(codes.map_shape or (), dtype=np.int64),
+            "epsilon": np.array(codes.epsilon),
+            "answers_from": np.array(codes.encoder),
+            "reproducible": np.array(codes.reproducible),
+            "labels": self.labels_,
+        }
+
+    def _restore(self, arrays: Arrays, classes: NDArray[Any]) -> None:
+        num_values, num_positions, num_sent = (int(size) for size in arrays["sizes"])
+        planes, positions = arrays["values"], arrays["positions"]
+        if planes.dtype != np.uint8 or planes.ndim != 3 or not 1 <= len(planes) <= 32:
+            raise InvalidInput("its codes are no codes")
+        values = np.zeros((planes.shape[1], num_sent), dtype=np.uint32)
+        for bit, plane in enumerate(planes):
+            bits = np.unpackbits(plane, axis=1, count=num_sent)
+            values |= bits.astype(np.uint32) << np.uint32(bit)
+        codes = Codes(
+            values=values,
+            num_values=num_values,
+            num_positions=num_positions,
+            positions=positions if positions.size else None,
+            map_shape=stored_shape(arrays),
+            epsilon=float(arrays["epsilon"]),
+            encoder=str(arrays["answers_from"]),
+            reproducible=bool(arrays["reproducible"]),
+        )
+        labels = np.asarray(arrays["labels"])
+        if labels.dtype.kind not in "iu" or labels.shape != (len(codes),):
+            raise InvalidInput("its labels do not fit its codes")
+        if len(labels) == 0 or labels.min() < 0 or labels.max() >= len(classes):
+            raise InvalidInput("its labels do not fit its classes")
+        self._start(codes, classes)
+        self._add(codes, labels.astype(np.int64))
 
     def _scorer(self) -> Scorer:
         codes = self.codes_
@@ -157,34 +192,12 @@ class PerturbedKNN(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         own = np.take_along_axis(mismatch[None], queries[:, :, None].astype(np.int64), axis=2)
         return np.asarray(np.where(same, match, own), dtype=np.float32)
 
-    def _keep(self, parts: list[Codes], labels: list[NDArray[Any]], classes: NDArray[Any]) -> Self:
-        self.classes_ = check_classes(classes)
-        first = parts[0]
-        self.n_features_in_ = first.num_positions
-        self.num_values_ = first.num_values
-        self.labels_ = class_indices(np.concatenate(labels), self.classes_)
-        self.codes_ = first if len(parts) == 1 else _joined(parts)
-        total = len(self.codes_)
-        if self.num_neighbours is None:
-            self.num_neighbours_ = neighbours_for(first.epsilon, first.num_values, total)
-        else:
-            self._check_count(self.num_neighbours)
-            self.num_neighbours_ = int(self.num_neighbours)
-        return self
-
     def _check_count(self, count: Any) -> None:
         check_count("num_neighbours", count, low=1)
         if count > len(self.codes_):
             raise InvalidInput(
                 f"num_neighbours must not exceed the training pictures, got {count} of "
                 f"{len(self.codes_)}; use fewer neighbours or more pictures."
-            )
-
-    def _check_positions(self, codes: Codes) -> None:
-        if codes.num_positions != self.n_features_in_:
-            raise InvalidInput(
-                f"X has {codes.num_positions} features, but {type(self).__name__} is expecting "
-                f"{self.n_features_in_} features as input."
             )
 
     def _check_parameters(self) -> None:
@@ -198,17 +211,13 @@ class PerturbedKNN(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InvalidInput('weights belong to matches; use metric="hamming" with them.')
 
 
-def _joined(parts: list[Codes]) -> Codes:
-    first = parts[0]
-    return Codes(
-        values=np.concatenate([part.values for part in parts]),
-        positions=None
-        if first.positions is None
-        else np.concatenate([part.positions for part in parts if part.positions is not None]),
-        num_values=first.num_values,
-        num_positions=first.num_positions,
-        map_shape=first.map_shape,
-        epsilon=first.epsilon,
-        encoder=first.encoder,
-        reproducible=any(part.reproducible for part in parts),
+def _joined(first: Codes, more: Codes) -> Codes:
+    positions = None
+    if first.positions is not None and more.positions is not None:
+        positions = np.concatenate([first.positions, more.positions])
+    return replace(
+        first,
+        values=np.concatenate([first.values, more.values]),
+        positions=positions,
+        reproducible=first.reproducible or more.reproducible,
     )

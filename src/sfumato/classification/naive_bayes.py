@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from sfumato.core.errors import InvalidInput
 Numbers = NDArray[np.float64]
 
 
+@dataclass(eq=False, repr=False)
 class DebiasedNaiveBayes(CountingClassifier):
     """The class under which a picture's codes are likeliest, each position for itself.
 
@@ -32,24 +34,21 @@ class DebiasedNaiveBayes(CountingClassifier):
     alpha       α, in clean answers per position
     spatial     σ in cells: neighbouring positions of a channel share their answers with
                 Gaussian weights. 0 keeps them apart.
-    floor       no frequency is believed to be smaller
+    floor       the smallest frequency that is assumed
+
+    >>> learner = DebiasedNaiveBayes().fit([[0, 0], [0, 1], [3, 2], [3, 3]], list("aabb"))
+    >>> learner.predict([[0, 3], [3, 0]])
+    array(['a', 'b'], dtype='<U1')
     """
 
-    def __init__(
-        self,
-        num_values: int | None = None,
-        epsilon: float | None = None,
-        map_shape: MapShape | None = None,
-        alpha: float = 1.0,
-        spatial: float = 0.0,
-        floor: float = 1e-4,
-    ) -> None:
-        self.num_values = num_values
-        self.epsilon = epsilon
-        self.map_shape = map_shape
-        self.alpha = alpha
-        self.spatial = spatial
-        self.floor = floor
+    name: ClassVar[str] = "naive-bayes"
+
+    num_values: int | None = None
+    epsilon: float | None = None
+    map_shape: MapShape | None = None
+    alpha: float = 1.0
+    spatial: float = 0.0
+    floor: float = 1e-4
 
     def predict_proba(self, X: Any) -> Numbers:  # noqa: N803
         """(N, classes) probabilities under the model: far too sure, as naive Bayes is."""
@@ -65,8 +64,7 @@ class DebiasedNaiveBayes(CountingClassifier):
         if self.spatial:
             counts = self._shared(counts)
         overall = _frequencies(counts.sum(axis=0), 1 / counts.shape[2], 1.0)
-        found = _frequencies(counts, overall, self.alpha)
-        self.frequencies_ = np.maximum(found, self.floor)
+        self.frequencies_ = np.maximum(_frequencies(counts, overall, self.alpha), self.floor)
         self.frequencies_ /= self.frequencies_.sum(axis=2, keepdims=True)
         self.class_log_prior_ = np.log((answers + 1) / (answers + 1).sum())
 

@@ -1,24 +1,77 @@
-"""Orientation codes: in which direction the strokes of each cell run. Nothing is learned."""
+"""Edge directions as codes: encoders that are the same for everybody and need no training data.
+
+An encoder that is fitted on pictures gives something away about them. With these, a picture's
+answers are all that leaves its device.
+"""
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
-from sfumato.classification.fixed import FixedEncoder
-from sfumato.classification.gradients import Matrix, axis_slopes, first_cell, gradients
+from sfumato.classification.encoder import Arrays, Encoder, Shape
 from sfumato.core.checks import as_number, check_count
 from sfumato.core.errors import InvalidInput
 
+Matrix = NDArray[np.float32]
 
-class OrientationCodes(FixedEncoder):
+_BLUR = 1.0  # σ in pixels, before derivatives are taken
+_MAX_SIDE = 4096  # of pictures that a file announces
+
+
+class _EdgeEncoder(Encoder):
+    """Gradients at every pixel, cells on a grid; settings and picture size are all of its file."""
+
+    _whole: ClassVar[tuple[str, ...]]  # settings that are whole numbers, in the order of a file
+    _shares: ClassVar[dict[str, float]]  # settings above 0, each with its upper limit
+    _shares_key: ClassVar[str]
+
+    stride: int
+
+    def _prepare(self, shape: Shape) -> None:
+        check_count("stride", self.stride, low=1, high=min(shape), why="the side of the picture")
+        for name, high in self._shares.items():
+            if not 0 < as_number(name, getattr(self, name)) <= high:
+                raise InvalidInput(f"{name} must be above 0 and at most {high:g}.")
+        self._slopes = [_axis_slopes(side) for side in shape]
+
+    def _gradients(self, pictures: NDArray[Any]) -> tuple[Matrix, Matrix]:
+        """Direction in radians and strength at each pixel of pictures (N, h, w) of 0 … 255.
+
+        A strength of 1 is a change by the full contrast over one pixel.
+        """
+        unit = pictures.astype(np.float32) / np.float32(255)
+        (blur_down, slope_down), (blur_across, slope_across) = self._slopes
+        to_the_right = blur_down @ (unit @ slope_across.T)
+        downwards = slope_down @ (unit @ blur_across.T)
+        return np.arctan2(downwards, to_the_right), np.hypot(to_the_right, downwards)
+
+    def _arrays(self) -> Arrays:
+        whole, shares = (
+            [getattr(self, name) for name in names] for names in (self._whole, self._shares)
+        )
+        return {
+            "whole": np.array([*whole, *self.picture_shape_]),
+            self._shares_key: np.array(shares).squeeze(),
+        }
+
+    @classmethod
+    def _from_arrays(cls, arrays: Arrays) -> tuple[Self, Shape]:
+        *whole, height, width = (int(value) for value in arrays["whole"])
+        shares = (float(value) for value in np.atleast_1d(arrays[cls._shares_key]))
+        settings = dict(zip(cls._whole, whole, strict=True))
+        for side in (height, width):
+            check_count("picture side", side, low=1, high=_MAX_SIDE)
+        return cls(**settings, **dict(zip(cls._shares, shares, strict=True))), (height, width)
+
+
+@dataclass(eq=False, repr=False)
+class OrientationCodes(_EdgeEncoder):
     """Pictures (N, h, w) of values 0 … 255 → one code per cell: 0 where it is blank, or 1 + the
     strongest of the gradient orientations, which lie between 0° and 180°.
-
-    No guarantee of its own: codes must pass randomized response before they are shared.
 
     num_orientations  d − 1
     cell              σ in pixels of the Gaussian window a cell looks through
@@ -27,60 +80,39 @@ class OrientationCodes(FixedEncoder):
                       a code that is drawn and sent from there would be wasted
     blank             a cell whose strongest orientation is below this share of full contrast
                       is blank
+    image_shape       (h, w) of pictures that come as rows
+
+    >>> left_dark = np.zeros((1, 13, 13))
+    >>> left_dark[:, :, 6:] = 255
+    >>> OrientationCodes(2, stride=5, cell=0.5).fit_transform(left_dark).reshape(3, 3)
+    array([[0, 1, 0],
+           [0, 1, 0],
+           [0, 1, 0]], dtype=uint8)
     """
 
     name: ClassVar[str] = "orientations"
+    _whole: ClassVar[tuple[str, ...]] = ("num_orientations", "stride", "margin")
+    _shares: ClassVar[dict[str, float]] = {"cell": 100.0, "blank": 1.0}
+    _shares_key: ClassVar[str] = "real"
 
-    def __init__(
-        self,
-        num_orientations: int = 4,
-        *,
-        cell: float = 1.5,
-        stride: int = 3,
-        margin: int = 0,
-        blank: float = 0.01,
-        image_shape: tuple[int, int] | None = None,
-    ) -> None:
-        self.num_orientations = num_orientations
-        self.cell = cell
-        self.stride = stride
-        self.margin = margin
-        self.blank = blank
-        self.image_shape = image_shape
+    num_orientations: int = 4
+    _: KW_ONLY
+    cell: float = 1.5
+    stride: int = 3
+    margin: int = 0
+    blank: float = 0.01
+    image_shape: tuple[int, int] | None = None
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """Everything `transform` needs, as plain arrays."""
-        check_is_fitted(self, "map_shape_")
-        whole = (self.num_orientations, self.stride, self.margin, *self.picture_shape_)
-        return {"whole": np.array(whole), "real": np.array([self.cell, self.blank])}
-
-    @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Self:
-        """The encoder that `to_arrays` described; anything else is refused."""
-        try:
-            count, stride, margin, height, width = (int(value) for value in arrays["whole"])
-            cell, blank = (float(value) for value in arrays["real"])
-            made = cls(count, cell=cell, stride=stride, margin=margin, blank=blank)
-            return made._restored(height, width)
-        except (KeyError, TypeError, ValueError, OverflowError):
-            raise InvalidInput(
-                "these arrays do not describe an OrientationCodes encoder; make a new one."
-            ) from None
-
-    def _prepare(self, shape: tuple[int, int]) -> None:
+    def _prepare(self, shape: Shape) -> None:
         check_count("num_orientations", self.num_orientations, low=2, high=255)
-        check_count("stride", self.stride, low=1, high=min(shape), why="the side of the picture")
         check_count("margin", self.margin, low=0, high=(min(shape) - 1) // 2, why="no cell is left")
-        for name, high in (("cell", 100.0), ("blank", 1.0)):
-            if not 0 < as_number(name, getattr(self, name)) <= high:
-                raise InvalidInput(f"{name} must be above 0 and at most {high:g}.")
-        self._slopes = (axis_slopes(shape[0]), axis_slopes(shape[1]))
+        super()._prepare(shape)
         self._windows = [_axis_window(side, self.cell, self.stride, self.margin) for side in shape]
         self.map_shape_ = (1, len(self._windows[0]), len(self._windows[1]))
         self.num_values_ = self.num_orientations + 1
 
-    def _encode(self, pictures: NDArray[Any]) -> NDArray[np.uint8]:
-        angle, strength = gradients(pictures, *self._slopes)
+    def _encode(self, pictures: NDArray[Any]) -> NDArray[Any]:
+        angle, strength = self._gradients(pictures)
         angle *= np.float32(self.num_orientations / np.pi)
         down, across = self._windows
         shares = []
@@ -90,10 +122,84 @@ class OrientationCodes(FixedEncoder):
             apart = np.minimum(apart, self.num_orientations - apart)
             share = np.maximum(1 - apart, 0) * strength
             shares.append(down @ (share @ across.T))
-        cells = np.stack(shares, axis=-1)
-        found = cells.argmax(axis=-1) + 1
-        codes = np.where(cells.max(axis=-1) < self.blank, 0, found).astype(np.uint8)
-        return np.asarray(codes[:, None])
+        cells = np.stack(shares, axis=1)
+        strongest = cells.argmax(axis=1, keepdims=True) + 1
+        return np.where(cells.max(axis=1, keepdims=True) < self.blank, 0, strongest)
+
+
+@dataclass(eq=False, repr=False)
+class OrientationBits(_EdgeEncoder):
+    """Pictures (N, h, w) of values 0 … 255 → bits (N, directions·h′·w′), d = 2: does an edge of
+    this direction pass near this cell?
+
+    Randomized response is kindest to d = 2: at ε = .5 a bit is kept with a share of .24, one of
+    16 values with .04. And a bit that is 1 for an edge anywhere within reach forgives strokes that
+    are drawn a little elsewhere.
+
+    num_directions  of the gradient, from 0° to 360°: dark to bright is not bright to dark
+    reach           pixels to each side of a cell where an edge still counts for it
+    stride          pixels between cells; a larger one sends fewer bits
+    contrast        the weakest edge that counts, as a change per pixel of the full contrast
+    image_shape     (h, w) of pictures that come as rows
+
+    >>> dark_above = np.zeros((1, 13, 13))
+    >>> dark_above[:, 6:] = 255
+    >>> OrientationBits(2, stride=5, reach=1).fit_transform(dark_above).reshape(2, 3, 3)[0]
+    array([[0, 0, 0],
+           [1, 1, 1],
+           [0, 0, 0]], dtype=uint8)
+    """
+
+    name: ClassVar[str] = "orientation-bits"
+    _block: ClassVar[int] = 1024
+    _whole: ClassVar[tuple[str, ...]] = ("num_directions", "reach", "stride")
+    _shares: ClassVar[dict[str, float]] = {"contrast": 1.0}
+    _shares_key: ClassVar[str] = "contrast"
+
+    num_directions: int = 16
+    _: KW_ONLY
+    reach: int = 2
+    stride: int = 2
+    contrast: float = 0.1
+    image_shape: tuple[int, int] | None = None
+
+    def _prepare(self, shape: Shape) -> None:
+        check_count("num_directions", self.num_directions, low=2, high=255)
+        check_count("reach", self.reach, low=0, high=100)
+        super()._prepare(shape)
+        self._cells = [
+            slice(_first_cell(side, self.stride, 0), side, self.stride) for side in shape
+        ]
+        height, width = (len(range(cells.stop)[cells]) for cells in self._cells)
+        self.map_shape_ = (self.num_directions, height, width)
+        self.num_values_ = 2
+
+    def _encode(self, pictures: NDArray[Any]) -> NDArray[Any]:
+        import cv2
+
+        angle, strength = self._gradients(pictures)
+        turn = np.floor(angle * np.float32(self.num_directions / (2 * np.pi)))
+        direction = turn.astype(np.int64) % self.num_directions
+        edges = direction[..., None] == np.arange(self.num_directions)
+        edges &= (strength >= self.contrast)[..., None]
+        window = np.ones((2 * self.reach + 1,) * 2, dtype=np.uint8)
+        down, across = self._cells
+        near = [cv2.dilate(picture, window)[down, across] for picture in edges.astype(np.uint8)]
+        return np.stack(near).transpose(0, 3, 1, 2)
+
+
+def _axis_slopes(side: int) -> tuple[Matrix, Matrix]:
+    """Blur and derivative along one axis, as matrices.
+
+    As products with small matrices all pictures are filtered alike, none through another's
+    border.
+    """
+    from scipy.ndimage import gaussian_filter1d
+
+    every = np.eye(side)
+    blur = gaussian_filter1d(every, _BLUR, axis=0, mode="nearest")
+    slope = gaussian_filter1d(every, _BLUR, axis=0, order=1, mode="nearest")
+    return blur.astype(np.float32), slope.astype(np.float32)
 
 
 def _axis_window(side: int, cell: float, stride: int, margin: int) -> Matrix:
@@ -101,5 +207,10 @@ def _axis_window(side: int, cell: float, stride: int, margin: int) -> Matrix:
     from scipy.ndimage import gaussian_filter1d
 
     window = gaussian_filter1d(np.eye(side), cell, axis=0, mode="constant")
-    rows = window[first_cell(side, stride, margin) : side - margin : stride]
+    rows = window[_first_cell(side, stride, margin) : side - margin : stride]
     return np.ascontiguousarray(rows, dtype=np.float32)
+
+
+def _first_cell(side: int, stride: int, margin: int) -> int:
+    """Where cells begin, so that they lie in the middle of the picture."""
+    return margin + (side - 2 * margin - 1) % stride // 2

@@ -36,6 +36,11 @@ class RandomizedResponse:
     With num_sent = k a picture sends k of its codes, at places drawn without looking at them:
     k·ε for the whole picture, ε for k = 1. Labels lie outside. Proof: docs/classification.md.
     With ε = ∞ the true values are sent: not private.
+
+    >>> from sfumato import SeededRandom  # for an example; a device draws from SecureRandom()
+    >>> mechanism = RandomizedResponse(epsilon=2.0, num_values=4, num_sent=3)
+    >>> mechanism.release(np.array([0, 1, 2, 3, 0, 1]), rng=SeededRandom(0)).codes
+    array([0, 0, 1], dtype=uint32)
     """
 
     epsilon: float

@@ -25,7 +25,11 @@ class Choice:
 def hold_out(
     labels: NDArray[Any], share: float, *, seed: int = 0
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows to learn from and rows to judge by; every class has its share among both."""
+    """Rows to learn from and rows to judge by; every class has its share among both.
+
+    >>> hold_out(np.array([5, 5, 5, 6, 6, 6]), share=0.34)
+    (array([0, 1, 3, 4]), array([2, 5]))
+    """
     if not 0 < as_number("share", share) < 1:
         raise InvalidInput(f"share must lie between 0 and 1, got {share!r}.")
     values = np.asarray(labels)
@@ -43,7 +47,14 @@ def hold_out(
 
 
 def choose(learners: Iterable[Any], train: tuple[Any, Any], judge: tuple[Any, Any]) -> Choice:
-    """Fit each learner on `train` and score it on `judge`; the first of equals wins."""
+    """Fit each learner on `train` and score it on `judge`; the first of equals wins.
+
+    >>> from sfumato.classification import DebiasedNaiveBayes
+    >>> learners = [DebiasedNaiveBayes(alpha=alpha) for alpha in (0.1, 1.0)]
+    >>> train = [[0, 0], [0, 1], [3, 2], [3, 3]], list("aabb")
+    >>> choose(learners, train, judge=([[0, 3]], ["a"])).best.alpha
+    0.1
+    """
     scores = []
     for learner in learners:
         fitted = clone(learner).fit(*train)

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from sfumato.classification.files import (
     LEARNERS,
     learner_class,
-    learner_name,
-    learnt_epsilons,
     load_encoder,
     load_model,
     save_model,
 )
+from sfumato.classification.training import classify
+from sfumato.classification.training import train as train_learner
 from sfumato.cli import classify_encoder
 from sfumato.cli.classify_output import emit, refuse_existing
 from sfumato.cli.code_files import (
@@ -28,12 +28,12 @@ from sfumato.cli.code_files import (
     read_labels,
 )
 from sfumato.cli.output import JsonFlag
-from sfumato.core.codes import Codes, group_releases
+from sfumato.core.codes import Codes
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.storage import write_file
 
 if TYPE_CHECKING:
-    from sfumato.classification.files import Learner
+    from sfumato.classification.learner import Learner
 
 app = typer.Typer(
     help="Learn from pictures that were randomized before they were shared.",
@@ -79,9 +79,8 @@ def train(
     sent = list(read_code_releases(releases))
     if not sent:
         raise InvalidInput(f"{releases} holds no release; nothing was learnt.")
-    names = _labels(sent, labels)
-    groups = group_releases(sent, map_shape=shape)
-    worst = max(codes.picture_epsilon for codes, _ in groups)
+    names = None if labels is None else read_labels(labels, len(sent))
+    worst = max(release.epsilon * len(release) for release in sent)
     if update is None:
         made = _learner(learner, alpha, spatial, neighbours, shape)
         encoder_name = sent[0].encoder
@@ -89,10 +88,7 @@ def train(
         made, encoder_name, before = load_model(update)
         worst = max(worst, before)
         _check_encoder(encoder_name, sent[0].encoder)
-    for codes, rows in groups:
-        made.partial_fit(
-            codes, names[rows], None if hasattr(made, "classes_") else np.unique(names)
-        )
+    train_learner(made, sent, names, map_shape=shape)
     save_model(output, made, encoder=encoder_name, picture_epsilon=worst)
     facts = {"pictures": len(sent), **_describe(made, worst), "output": str(output)}
     emit(f"wrote {output}", facts, as_json)
@@ -151,25 +147,13 @@ def _learner(
     return made
 
 
-def _labels(sent: list[Any], labels: Path | None) -> NDArray[np.int64]:
-    if labels is not None:
-        return read_labels(labels, len(sent))
-    missing = sum(release.label is None for release in sent)
-    if missing:
-        raise InvalidInput(f"{missing} of {len(sent)} releases carry no label; give --labels FILE.")
-    return np.array([release.label for release in sent], dtype=np.int64)
-
-
 def _predicted(
     made: Learner, encoder_name: str, pictures: Path, encoder: Path | None
 ) -> NDArray[Any]:
     if holds_releases(pictures):
-        groups = group_releases(read_code_releases(pictures))
-        _check_encoder(encoder_name, groups[0][0].encoder)
-        found = np.empty(sum(len(rows) for _, rows in groups), dtype=made.classes_.dtype)
-        for codes, rows in groups:
-            found[rows] = made.predict(codes)
-        return found
+        sent = list(read_code_releases(pictures))
+        _check_encoder(encoder_name, sent[0].encoder)
+        return classify(made, sent)
     if encoder is not None:
         tool = load_encoder(encoder)
         _check_encoder(encoder_name, tool.name)
@@ -193,9 +177,9 @@ def _check_encoder(learnt: str, came: str) -> None:
 
 def _describe(made: Learner, worst: float) -> dict[str, Any]:
     return {
-        "learner": learner_name(made),
+        "learner": made.name,
         "classes": len(made.classes_),
-        "epsilon_per_code": learnt_epsilons(made),
+        "epsilon_per_code": made.epsilons(),
         "epsilon_per_picture": worst,
         "not_protected": list(NOT_PROTECTED),
     }

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.classification.files import Encoder, load_encoder
+from sfumato.classification.files import load_encoder
 from sfumato.core.arrays import read_arrays
 from sfumato.core.errors import InvalidInput, Mismatch, SfumatoError
 from sfumato.core.releases import CodeRelease
 from sfumato.core.streams import split_releases
 from sfumato.core.wire import MAGIC
 from sfumato.datasets.idx import read_idx
+
+if TYPE_CHECKING:
+    from sfumato.classification.encoder import Encoder
 
 _IDX = (b"\0\0", b"\x1f\x8b")
 

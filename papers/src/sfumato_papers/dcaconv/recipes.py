@@ -19,7 +19,7 @@ from sfumato.classification.dcaconv import DCAConv
 from sfumato.classification.hog import HogWords
 from sfumato.classification.knn import WEIGHTS, PerturbedKNN, neighbours_for
 from sfumato.classification.naive_bayes import DebiasedNaiveBayes
-from sfumato.classification.orientation_bits import OrientationBits
+from sfumato.classification.orientations import OrientationBits
 from sfumato.classification.pixels import PixelCodes
 from sfumato.classification.randomized_response import RandomizedResponse
 from sfumato.classification.validation import choose, hold_out

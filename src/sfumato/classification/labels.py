@@ -1,4 +1,4 @@
-"""Checks that every learner of codes shares."""
+"""Labels and classes, as encoders and learners take them."""
 
 from __future__ import annotations
 
@@ -52,3 +52,10 @@ def class_indices(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int
             "named at the first call; name all classes there."
         )
     return places
+
+
+def class_members(y: Any, count: int) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
+    """Classes, the class of each row as an index, and rows per class; one class is refused."""
+    labels = check_labels(y, count)
+    classes, index, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    return check_classes(classes), index.astype(np.int64), counts.astype(np.int64)

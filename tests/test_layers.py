@@ -35,8 +35,9 @@ ALLOWED = {
     "studio": MIDDLE | {"pages", "service"},
     "cli": MIDDLE | {"pages", "client", "service", "studio"},
 }
-# The one place where a server knows devices: it plans for a map by pretending to be some.
-EXCEPTIONS = {"service/plans.py": {"privacy"}}
+# The one place where a server knows devices: it plans for a map by pretending to be some. And
+# the service's own page is made as all pages are; `pages/render.py` itself knows no party.
+EXCEPTIONS = {"service/plans.py": {"privacy"}, "service/operation_routes.py": {"pages"}}
 
 # Heavy packages, and the only places that may import them.
 ONLY_IN = {
@@ -71,6 +72,11 @@ def test_imports_point_down_and_parties_do_not_know_each_other() -> None:
             parts = name.split(".")
             if parts[0] == "sfumato" and len(parts) > 1 and parts[1] != folder:
                 assert parts[1] in allowed, f"{path}: {folder} must not know {parts[1]}"
+
+
+def test_the_renderer_of_pages_knows_no_party() -> None:
+    own = {name for name in imports(ROOT / "pages/render.py") if name.startswith("sfumato")}
+    assert own == {"sfumato"}
 
 
 def test_the_product_does_not_know_the_papers() -> None:

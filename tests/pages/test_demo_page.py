@@ -13,7 +13,7 @@ from sfumato.core.releases import WordRelease
 from sfumato.core.types import Camera, Localization, Pose
 from sfumato.datasets import View
 from sfumato.dictionary import Dictionary
-from sfumato.pages.demo_figures import FloorPlan, share_chart
+from sfumato.pages.demo_drawings import FloorPlan, share_chart
 from sfumato.pages.demo_page import demo_page
 from sfumato.pages.demo_result import (
     OURS,
@@ -232,26 +232,28 @@ def test_drawn_words_do_not_overlap_and_stay_inside() -> None:
 
 
 def test_the_chart_places_shares_on_its_axis() -> None:
-    chart = ElementTree.fromstring(share_chart(a_result()))
-    heights = {
-        group.get("class"): [float(dot.get("cy", "nan")) for dot in group.iter("circle")]
-        for group in chart.iter("g")
-    }
-    grid = [node.get("d", "") for node in chart.iter("path") if node.get("class") == "grid"]
-    levels = [float(path.split()[1].split("H")[0]) for path in grid]  # 0 % first, 100 % last
-    assert heights[PAPER] == [levels[0]]
-    assert heights[OURS] == [levels[2]]
+    chart = share_chart(a_result())
+    nothing, _, half, _, everything = (y for y, _ in chart.levels)
+    assert [y for _, y in chart.series[PAPER]] == [nothing]
+    assert [y for _, y in chart.series[OURS]] == [half]
+    assert chart.raw == everything
+    (drawn,) = (node for node in ElementTree.fromstring(a_page()).iter("svg") if is_chart(node))
+    assert [float(dot.get("cy", "nan")) for dot in drawn.iter("circle")] == [nothing, half]
+
+
+def is_chart(node: ElementTree.Element) -> bool:
+    return node.get("class") == "chart"
 
 
 def test_the_plan_is_seen_from_above() -> None:
     plan = FloorPlan.of(a_result().world)
-    corners = plan._flat(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]))
-    assert corners[1] - corners[0] == pytest.approx([plan.scale, 0])
-    assert corners[2] - corners[0] == pytest.approx([0, -plan.scale])
-    wedge = re.findall(r"([\d.]+) ([\d.]+)", plan._wedge(pose_at(3, 2), CAMERA, 1.0))
-    place, *ends = [np.array(corner, dtype=float) for corner in wedge]
-    assert place == pytest.approx(plan._flat(np.array([[3.0, 2.0]]))[0], abs=0.1)
-    assert all(end[1] < place[1] for end in ends), "it looks along y, up on the page"
+    corners = np.array([plan.position(pose_at(*corner)) for corner in ((0, 0), (1, 0), (0, 1))])
+    assert corners[1] - corners[0] == pytest.approx([plan.scale, 0], abs=0.11)
+    assert corners[2] - corners[0] == pytest.approx([0, -plan.scale], abs=0.11)
+    wedge = re.findall(r"([\d.]+) ([\d.]+)", plan.wedge(pose_at(3, 2), CAMERA, 1.0))
+    stand, *ends = [np.array(corner, dtype=float) for corner in wedge]
+    assert stand == pytest.approx(plan.position(pose_at(3, 2)), abs=0.11)
+    assert all(end[1] < stand[1] for end in ends), "it looks along y, up on the page"
 
 
 def test_the_patch_of_a_keypoint_is_turned_upright() -> None:

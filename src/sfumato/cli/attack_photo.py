@@ -107,10 +107,12 @@ def _print(result: PhotoResult, page: Path) -> None:
         baseline_cells,
         not_protected,
         short_cells,
+        verdict,
     )
 
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
-    lines = [*map(short_cells, result.rows), *map(baseline_cells, result.baselines)]
+    lines = [*map(short_cells, result.rows)]
+    lines += [baseline_cells(one, len(SHORT_HEADINGS)) for one in result.baselines]
     for i, (name, *column) in enumerate(zip(SHORT_HEADINGS, *lines, strict=True)):
         # ε must keep its unit: a heading is wrapped between words and never cut.
         width = max(map(len, [*name.split(), *column]))
@@ -123,9 +125,12 @@ def _print(result: PhotoResult, page: Path) -> None:
         console.print("What a curious server would see", style="bold")
         console.print(
             f"{len(result.features):,} keypoints of {result.settings.extractor} in "
-            f"{width}×{height} pixels\n",
+            f"{width}×{height} pixels",
             style="dim",
         )
+        for sentence in verdict(result):
+            console.print(sentence)
+        console.print()
         console.print(table)
         console.print()
         if result.raw.remark:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from sfumato import __version__
@@ -15,6 +14,19 @@ from sfumato.pages.demo_result import OURS, PAPER, RAW, Answer, DemoResult, Row
 _FAR_CM = 1000.0
 
 METHODS = {RAW: "direct matching", OURS: "sfumato", PAPER: "the paper's recipe"}
+
+
+def verdict(result: DemoResult) -> str:
+    """What came out, in one sentence; shown before any figure."""
+    shown = result.shown
+    return (
+        f"The server finds {shown.num_right} of {result.num_queries} photographs at "
+        f"ε = {shown.epsilon:g} per descriptor and gives {wrong_answers(shown)}."
+    )
+
+
+def wrong_answers(row: Row) -> str:
+    return f"{row.num_wrong or 'no'} wrong answer{'' if row.num_wrong == 1 else 's'}"
 
 
 def headings(result: DemoResult) -> tuple[str, ...]:
@@ -118,12 +130,6 @@ def _wrong_poses(result: DemoResult) -> tuple[str, ...]:
     far = max(answer.error_cm or 0.0 for answer in wrong)
     turned = max(answer.error_deg or 0.0 for answer in wrong)
     return (f"Our wrong poses are off by at most {far:,.1f} cm and {turned:.1f}°.",)
-
-
-def odds(epsilon: float) -> str:
-    """e^ε, as a person reads it."""
-    value = math.exp(epsilon)
-    return f"{value:,.0f}" if value >= 10 else f"{value:.2f}"
 
 
 def as_dict(result: DemoResult) -> dict[str, Any]:

@@ -19,7 +19,6 @@ _CELLS, _DIRECTIONS = 4, 8
 _FAINT = 0.12  # of the strongest direction: shorter strokes would only blur the star
 _GLYPH = 34.0  # pixels of the picture that one word is drawn in
 _SPACING = 44.0
-_DOT = 3.2
 
 
 def star_path(word: NDArray[Any], left: float, top: float, size: float) -> str:
@@ -42,39 +41,22 @@ def star_path(word: NDArray[Any], left: float, top: float, size: float) -> str:
     return "".join(path)
 
 
-def star_tile(word: NDArray[Any], label: str) -> str:
-    """One word, large, as an SVG of its own."""
-    return (
-        f'<svg class="tile" viewBox="0 0 100 100" role="img" aria-label="{label}">'
-        '<rect class="ground" width="100" height="100" rx="10"/>'
-        f'<path class="star" d="{star_path(word, 8, 8, 84)}"/></svg>'
+def stars_path(release: WordRelease, rows: NDArray[np.int64], dictionary: Dictionary) -> str:
+    """The first word of each of these rows, small, at its position."""
+    half = _GLYPH / 2
+    return "".join(
+        star_path(dictionary.words[release.words[row, 0]], x - half, y - half, _GLYPH)
+        for row, (x, y) in zip(rows.tolist(), release.keypoints[rows].tolist(), strict=True)
     )
 
 
-def release_figure(release: WordRelease, dictionary: Dictionary) -> str:
-    """All a server receives of one picture: every position, and words where there is room."""
-    width, height = release.image_size
-    drawn = roomy_rows(release.keypoints, release.image_size, _SPACING)
-    stars = "".join(
-        star_path(dictionary.words[release.words[row, 0]], x - _GLYPH / 2, y - _GLYPH / 2, _GLYPH)
-        for row in drawn.tolist()
-        for x, y in [release.keypoints[row].tolist()]
-    )
-    dots = "".join(f"M{x:.0f} {y:.0f}h0" for x, y in release.keypoints.tolist())
-    label = (
-        f"{len(release)} positions with {release.subset_size} random words each; "
-        f"{len(drawn)} of the words are drawn as small stars"
-    )
-    return (
-        f'<svg class="picture" viewBox="0 0 {width} {height}" role="img" aria-label="{label}">'
-        f'<rect class="ground" width="{width}" height="{height}"/>'
-        f'<path class="dots" d="{dots}" stroke-width="{_DOT}"/>'
-        f'<path class="star" d="{stars}"/></svg>'
-    )
+def dots_path(positions: NDArray[Any]) -> str:
+    """A dot for each position."""
+    return "".join(f"M{x:.0f} {y:.0f}h0" for x, y in positions.tolist())
 
 
 def roomy_rows(
-    keypoints: NDArray[np.float32], image_size: tuple[int, int], spacing: float
+    keypoints: NDArray[np.float32], image_size: tuple[int, int], spacing: float = _SPACING
 ) -> NDArray[np.int64]:
     """Rows that lie apart from each other and from the border, taken one after the other."""
     width, height = image_size

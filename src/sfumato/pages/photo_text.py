@@ -10,50 +10,42 @@ from typing import Any
 
 from sfumato import __version__
 from sfumato.adversary.metrics import Similarity
-from sfumato.pages.photo_result import (
-    DIRECT,
-    LIFTED,
-    RAW,
-    WORDS,
-    Baseline,
-    PhotoResult,
-    PhotoRow,
-)
+from sfumato.pages.photo_result import DIRECT, LIFTED, RAW, WORDS, Baseline, PhotoResult, PhotoRow
 
-HEADINGS = (
-    "what is sent",
-    "read by",
-    "guarantee",
-    "bytes",
-    "read exactly",
-    "SSIM",
-    "PSNR",
-    "MAE",
-)
-SHORT_HEADINGS = (
-    "sent",
-    "read by",
-    "ε per descriptor",
-    "ε per picture",
-    "bytes",
-    "read exactly",
-    "SSIM",
-    "PSNR dB",
-    "MAE",
-)
-NAMES = {"": "as it is", "posterior": "likeliest word", DIRECT: "a network trained on it"}
+_MEASURES = ("bytes", "recovered exactly", "SSIM", "PSNR dB", "MAE")
+HEADINGS = ("what is sent", "attack", "guarantee", *_MEASURES)
+SHORT_HEADINGS = ("sent", "attack", "ε per descriptor", "ε per picture", *_MEASURES)
+_ATTACKS = {"": "none", "posterior": "likeliest word", DIRECT: "a network trained for it"}
+
+
+def verdict(result: PhotoResult) -> tuple[str, ...]:
+    """What came of the attacks, a sentence for each way of sending; shown before any figure."""
+    if not len(result.features):
+        return ("The photograph has no keypoints: nothing is sent, and nothing can be attacked.",)
+    sentences = [
+        "Raw descriptors are not protected: the picture that a server paints from them has an SSIM "
+        f"of {result.raw.similarity.ssim:.2f}, where 1 is the photograph itself."
+    ]
+    if lifted := result.of(LIFTED):
+        best = max(row.right or 0.0 for row in lifted)
+        sentences.append(
+            f"Subspaces have no guarantee: the best attack recovers {best:.0%} of the descriptors "
+            "exactly."
+        )
+    if words := [row for row in result.of(WORDS) if row.right is not None]:
+        first, *others = (
+            f"{row.right:.0%}{{}} at ε = {row.epsilon:g} per descriptor" for row in words
+        )
+        shares = ", ".join([first.format(" of the words right"), *(o.format("") for o in others)])
+        sentences.append(
+            f"Random words have a proven limit for each descriptor: the attacker guesses {shares}."
+        )
+    return tuple(sentences)
 
 
 def cells(row: PhotoRow) -> tuple[str, ...]:
     """One line of the table, in the order of the headings."""
-    return (
-        sent(row),
-        attack_name(row),
-        guarantee(row),
-        f"{row.num_bytes:,}",
-        "–" if row.right is None else f"{row.right:.0%}",
-        *figures(row),
-    )
+    return sent(row), attack_name(row), guarantee(row), *_measured(row)
 
 
 def short_cells(row: PhotoRow) -> tuple[str, ...]:
@@ -61,51 +53,40 @@ def short_cells(row: PhotoRow) -> tuple[str, ...]:
     what = {RAW: "raw", LIFTED: f"subspaces {row.dimension}", WORDS: "words"}[row.mechanism]
     total = row.event.picture_epsilon or 0.0
     limit = ("none", "none") if row.epsilon is None else (f"{row.epsilon:g}", f"{total:,.0f}")
-    right = "–" if row.right is None else f"{row.right:.0%}"
-    size = f"{row.num_bytes:,}"
-    return what, row.attack or "–", *limit, size, right, *_narrow(row.similarity)
+    return what, row.attack or "–", *limit, *_measured(row)
 
 
-def baseline_cells(baseline: Baseline) -> tuple[str, ...]:
-    """A line of the terminal for what needs no descriptor."""
-    return baseline.name, "–", "–", "–", "–", "–", *_narrow(baseline.similarity)
+def _measured(row: PhotoRow) -> tuple[str, ...]:
+    recovered = "–" if row.right is None else f"{row.right:.0%}"
+    return f"{row.num_bytes:,}", recovered, *measures(row.similarity)
 
 
-def _narrow(found: Similarity) -> tuple[str, str, str]:
-    ssim, psnr, mae = measures(found)
-    return ssim, psnr.removesuffix(" dB"), mae
+def baseline_cells(baseline: Baseline, columns: int) -> tuple[str, ...]:
+    """A line for a picture that needs no descriptor, in a table of so many columns."""
+    shown = measures(baseline.similarity)
+    return baseline.name, *["–"] * (columns - 1 - len(shown)), *shown
 
 
-def figures(row: PhotoRow) -> tuple[str, str, str]:
-    """SSIM, PSNR and MAE of a row."""
-    return measures(row.similarity)
+def measures(similarity: Similarity) -> tuple[str, str, str]:
+    """SSIM, PSNR in dB, and mean absolute error."""
+    psnr = f"{similarity.psnr:.1f}" if math.isfinite(similarity.psnr) else "∞"
+    return f"{similarity.ssim:.3f}", psnr, f"{similarity.mae:.3f}"
 
 
-def measures(found: Similarity) -> tuple[str, str, str]:
-    return f"{found.ssim:.3f}", decibels(found.psnr), f"{found.mae:.3f}"
-
-
-def exactly(row: PhotoRow) -> str:
+def share_recovered(row: PhotoRow) -> str:
     """What the attack got right, behind a comma; nothing where there was nothing to guess."""
     if row.right is None:
         return ""
-    return f", {row.right:.0%} {'of words right' if row.mechanism == WORDS else 'exact'}"
-
-
-def decibels(value: float) -> str:
-    return f"{value:.1f} dB" if math.isfinite(value) else "∞"
+    return f", {row.right:.0%} {'of words right' if row.mechanism == WORDS else 'recovered'}"
 
 
 def sent(row: PhotoRow) -> str:
-    if row.mechanism == RAW:
-        return "raw descriptors"
-    if row.mechanism == LIFTED:
-        return f"subspaces, m = {row.dimension}"
-    return f"words, ε = {row.epsilon:g} per descriptor"
+    lifted = f"subspaces, m = {row.dimension}"
+    return {RAW: "raw descriptors", LIFTED: lifted, WORDS: "random words"}[row.mechanism]
 
 
 def attack_name(row: PhotoRow) -> str:
-    return NAMES.get(row.attack, row.attack)
+    return _ATTACKS.get(row.attack, row.attack)
 
 
 def guarantee(row: PhotoRow) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import math
 from typing import Any
 
@@ -14,20 +12,10 @@ from sfumato.core.releases import WordRelease, position_shift, snap
 from sfumato.core.types import Features
 from sfumato.datasets import View
 
-_QUALITY = 84
 _PATCH = 200  # pixels
 _WINDOW = 6.0  # a SIFT descriptor looks at a square 6 diameters wide: 4 cells of 3σ
 _LARGE = 6.0  # diameter of a keypoint whose patch is worth looking at
 _WARM = (255, 196, 120)
-
-
-def embedded_jpeg(image: NDArray[Any]) -> str:
-    """A picture as a data: address, so that the page needs nothing else."""
-    from PIL import Image
-
-    buffer = io.BytesIO()
-    Image.fromarray(np.ascontiguousarray(image)).save(buffer, "JPEG", quality=_QUALITY)
-    return f"data:image/jpeg;base64,{base64.b64encode(buffer.getvalue()).decode('ascii')}"
 
 
 def keypoint_picture(image: NDArray[Any], features: Features) -> NDArray[np.uint8]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from html import escape
-from typing import Any
-
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, PlainTextResponse
 
+from sfumato.pages.render import render
 from sfumato.service.access import TheService
 from sfumato.service.answers import Health, Readiness, refusals
 from sfumato.service.errors import busy
@@ -48,34 +46,4 @@ async def metrics(service: TheService) -> Response:
 @router.get("/docs", include_in_schema=False)
 async def docs(request: Request) -> HTMLResponse:
     """The OpenAPI document as a page that loads nothing from elsewhere."""
-    document: dict[str, Any] = request.app.openapi()
-    rows = "".join(
-        _row(method, path, operation)
-        for path, operations in document["paths"].items()
-        for method, operation in operations.items()
-    )
-    about = escape(document["info"]["description"])
-    return HTMLResponse(_PAGE.format(about=about, rows=rows))
-
-
-def _row(method: str, path: str, operation: dict[str, Any]) -> str:
-    answers = "<br>".join(
-        f"<b>{escape(status)}</b> {escape(answer.get('description', ''))}"
-        for status, answer in operation["responses"].items()
-    )
-    asked = ", ".join(
-        f"{parameter['name']}{'' if parameter.get('required') else '?'}"
-        for parameter in operation.get("parameters", [])
-    )
-    key = "key" if operation.get("security") else "no key"
-    return (
-        f"<tr><td><code>{method.upper()} {escape(path)}</code><br>{escape(asked)}<br><i>{key}</i>"
-        f"</td><td>{escape(operation.get('description', ''))}</td><td>{answers}</td></tr>"
-    )
-
-
-_PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>sfumato service</title>
-<style>body{{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem}}
-td{{vertical-align:top;padding:.6rem .8rem;border-top:1px solid #ccc}}</style>
-<h1>sfumato service</h1><p>{about}</p><p><a href="/openapi.json">openapi.json</a></p>
-<table>{rows}</table></html>"""
+    return HTMLResponse(render("service.html", document=request.app.openapi()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,7 @@ from sfumato.detectors.base import Boxes
 from sfumato.device.filters import Decoys
 from sfumato.dictionary import Dictionary
 from sfumato.features import extract, load_image
-from sfumato.pages.frame import framed_page, header, made_section, table
-from sfumato.pages.pictures import embedded_jpeg
+from sfumato.pages.render import render
 from sfumato_papers.reverse.suppression import (
     NOTHING,
     Sent,
@@ -29,7 +27,6 @@ from sfumato_papers.reverse.suppression import (
 from sfumato_papers.reverse.suppression_table import Results, notes
 from sfumato_papers.reverse.suppression_table import table as figures
 
-_CSS = "figure { margin: 0; } figure img { max-width: 100%; height: auto; border-radius: 12px; }"
 _TRUE, _DECOY, _BOX, _GUESS = "#17646d", "#a8522f", "#a8522f", "#7a4213"
 
 
@@ -111,25 +108,22 @@ def suppression_page(results: Results, sheet: NDArray[np.uint8], command: str) -
     shown = figures(rows)
     inside = sum(row.num_inside for row in rows if row.hide != "nothing")
     releases = sum(row.num_releases for row in rows if row.hide != "nothing")
-    explained = "".join(f"<p class='small'>{escape(line)}</p>" for line in notes(results))
-    return framed_page(
-        "sfumato: nothing around people",
-        header(
-            "sfumato, selective suppression",
-            "Nothing is sent from where people were found.",
-            f"{inside} keypoints in a hidden region, in {releases} releases. What the detector "
-            "misses is sent like everything else, and an empty region shows that something was "
-            "hidden, unless decoys fill it.",
-        ),
-        [
-            f"<section><h2>Figures</h2>{table(shown.heads, shown.rows, words=2)}"
-            f"{explained}</section>",
-            "<section><h2>One picture</h2><figure>"
-            f"<img src='{embedded_jpeg(sheet)}' alt='A picture, the keypoints that are sent "
-            "without hiding, with hiding and with decoys, and reconstructions from them.'/>"
-            "<figcaption>Dots are keypoints that are sent, in the other colour decoys; the dashed "
-            "box is the attacker's first guess at a hidden region.</figcaption></figure></section>",
-            made_section({"command": f"<code>{escape(command)}</code>"}),
-        ],
-        css=_CSS,
+    return render(
+        "report.html",
+        title="nothing around people",
+        kicker="selective suppression",
+        heading="Nothing is sent from where people were found.",
+        verdict=f"{inside} keypoints in a hidden region, in {releases} releases. What the detector "
+        "misses is sent like everything else, and an empty region shows that something was "
+        "hidden, unless decoys fill it.",
+        picture=sheet,
+        alt="A picture, the keypoints that are sent without hiding, with hiding and with decoys, "
+        "and reconstructions from them.",
+        caption="Dots are keypoints that are sent, in the other colour decoys; the dashed box is "
+        "the attacker's first guess at a hidden region.",
+        headings=shown.heads,
+        rows=shown.rows,
+        words=2,
+        notes=notes(results),
+        command=command,
     )

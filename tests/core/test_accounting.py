@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,50 +15,44 @@ from sfumato.core.accounting import Composition, PrivateAnswer
 from sfumato.core.errors import InvalidInput
 from sfumato.core.losses import LossDistribution
 
-# epsilon, |K| (ω = 1), N, N·ε, E at δ = 1e-6, as printed in docs/whole-picture.md
-PICTURES = [
-    (8.0, 16_384, 1_104, 8_832, 1_832),
-    (6.0, 16_384, 1_104, 6_624, 323),
-    (6.0, 16_384, 4_498, 26_988, 959),
-    (6.0, 8_192, 4_498, 26_988, 1_686),
-    (8.0, 4_096, 911, 7_288, 3_639),
-    (1.0, 16, 3_645, 3_645, 482),
-]
-TRUE_WORDS = [170, 26.5, 108, 211, 384]
-# epsilon, |K|, E at δ = 1e-6 and advantage of ten descriptors
-OBJECTS = [
-    (8.0, 16_384, 64, 0.812),
-    (6.0, 16_384, 29, 0.215),
-    (5.0, 16_384, 19, 0.086),
-    (6.0, 4_096, 42, 0.607),
-    (4.0, 4_096, 16, 0.122),
-]
+PAGE = Path(__file__).parents[2] / "docs" / "whole-picture.md"
+
+
+def table() -> list[list[float]]:
+    """The rows of the page: N, ε, |K|, N·ε, E, true words; E and advantage of ten descriptors."""
+    rows = re.findall(r"^\| [\d,]+ \|.*$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return [
+        [float(cell.replace(",", "")) for cell in row.split("|") if cell.strip()] for row in rows
+    ]
 
 
 def composed(epsilon: float, num_values: int | None, count: int, size: int = 1) -> Composition:
     return Composition({PrivateAnswer(epsilon, num_values, size): count})
 
 
-@pytest.mark.parametrize(("epsilon", "num_words", "count", "largest", "wanted"), PICTURES)
-def test_a_picture_costs_what_the_table_says(
-    epsilon: float, num_words: int, count: int, largest: float, wanted: float
-) -> None:
-    picture = composed(epsilon, num_words, count)
-    assert picture.largest == largest
-    assert round(picture.epsilon(1e-6)) == wanted
+def test_every_value_of_the_table_in_the_docs() -> None:
+    rows = table()
+    assert len(rows) == 6
+    for count, epsilon, num_words, largest, total, true_words, object_total, advantage in rows:
+        picture = composed(epsilon, int(num_words), int(count))
+        small_face = composed(epsilon, int(num_words), 10)
+        assert picture.largest == largest
+        assert round(picture.epsilon(1e-6)) == total
+        assert picture.expected_true == pytest.approx(true_words, rel=0.003)
+        assert round(small_face.epsilon(1e-6)) == object_total
+        assert round(small_face.advantage, 3) == advantage
 
 
-def test_true_words_of_the_table() -> None:
-    for (epsilon, num_words, count, *_), wanted in zip(PICTURES, TRUE_WORDS, strict=False):
-        assert composed(epsilon, num_words, count).expected_true == pytest.approx(wanted, abs=0.5)
-
-
-def test_codes_of_two_values_cost_what_the_table_says() -> None:
+def test_codes_of_a_picture_cost_what_is_known() -> None:
     assert composed(0.1, 2, 3_136).epsilon(1e-6) == pytest.approx(41.5, abs=0.05)
+    assert round(composed(1.0, 16, 3_645).epsilon(1e-6)) == 482
 
 
-@pytest.mark.parametrize(("epsilon", "num_words", "wanted", "advantage"), OBJECTS)
-def test_ten_descriptors_cost_what_the_table_says(
+@pytest.mark.parametrize(
+    ("epsilon", "num_words", "wanted", "advantage"),
+    [(6.0, 4_096, 42, 0.607), (4.0, 4_096, 16, 0.122)],
+)
+def test_ten_descriptors_and_a_smaller_dictionary(
     epsilon: float, num_words: int, wanted: float, advantage: float
 ) -> None:
     small_face = composed(epsilon, num_words, 10)

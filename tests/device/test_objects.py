@@ -16,11 +16,11 @@ from support import photograph
 def scattered(count: int = 150, seed: int = 1, extractor: str = "sift") -> Features:
     rng = np.random.default_rng(seed)
     return Features(
-        keypoints=rng.uniform(0, (199, 119), (count, 2)),
+        keypoints=rng.uniform(0, (199, 119), (count, 2)).astype(np.float32),
         descriptors=rng.integers(0, 256, (count, 128), dtype=np.uint8),
-        scores=rng.uniform(0, 1, count),
-        scales=rng.uniform(1, 4, count),
-        angles=np.zeros(count),
+        scores=rng.uniform(0, 1, count).astype(np.float32),
+        scales=rng.uniform(1, 4, count).astype(np.float32),
+        angles=np.zeros(count, dtype=np.float32),
         image_size=(200, 120),
         extractor=extractor,
     )

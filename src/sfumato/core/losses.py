@@ -40,7 +40,8 @@ class LossDistribution:
 
     @property
     def losses(self) -> NDArray[np.float64]:
-        return (self.first + np.arange(len(self.chances))) * self.step
+        steps = self.first + np.arange(len(self.chances), dtype=np.float64)
+        return steps * self.step
 
     def plus(self, other: LossDistribution) -> LossDistribution:
         """The loss of two independent answers; both must have the same step."""
@@ -98,7 +99,7 @@ class LossDistribution:
         first = int(below[0])
         where = (below - first).astype(np.intp)
         size = int(where[-1]) + 2
-        chances = np.bincount(where, self.chances * (1 - up), size)
+        chances = np.bincount(where, self.chances * (1 - up), size).astype(np.float64)
         chances += np.bincount(where + 1, self.chances * up, size)
         relative = self.relative + 16 * _ROUNDING
         return LossDistribution(step, first, chances, self.cut, relative).without_tails()

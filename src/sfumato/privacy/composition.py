@@ -23,8 +23,9 @@ from sfumato.core.accounting import Composition, PrivateAnswer
 from sfumato.core.checks import check_count
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import SecureRandom
-from sfumato.privacy.audit import Check, clopper_pearson
+from sfumato.privacy.audit import clopper_pearson
 from sfumato.privacy.law import Sampler, output_law
+from sfumato.privacy.report import Check
 from sfumato.privacy.subjects import shipped_subset
 
 _ALPHA = 1e-8  # the chance that one procedure calls a correct mechanism broken

@@ -7,7 +7,6 @@ ranking of the detector or anything else the sender knew.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -23,6 +22,7 @@ from sfumato.core.checks import (
 )
 from sfumato.core.errors import InvalidInput
 from sfumato.core.positions import canonical_order, snap, unsnap
+from sfumato.core.text import epsilon_text
 from sfumato.core.types import (
     Camera,
     Frozen,
@@ -295,8 +295,3 @@ class CodeRelease(Release):
             f"CodeRelease({len(self)} of {self.num_positions} codes in [{self.num_values}], "
             f"{epsilon_text(self.epsilon, 'code')})"
         )
-
-
-def epsilon_text(epsilon: float, unit: str) -> str:
-    """The guarantee in words; a release without noise has none."""
-    return "no ε, sent without noise" if math.isinf(epsilon) else f"ε = {epsilon:g} per {unit}"

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.checks import check_same_extractor
+from sfumato.core.positions import position_shift, snap
 from sfumato.core.randomness import RandomSource
-from sfumato.core.releases import position_shift, snap
 from sfumato.core.types import Features
 from sfumato.dictionary import Dictionary
 

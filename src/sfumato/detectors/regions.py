@@ -63,22 +63,12 @@ def _touches_mask(
     distance, label = cv2.distanceTransformWithLabels(
         (~mask).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE
     )
-    shortest = _shorter_sides(label, mask)
+    _, region, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
+    sides = stats[:, [cv2.CC_STAT_WIDTH, cv2.CC_STAT_HEIGHT]].min(axis=1)
+    shorter_side = np.zeros(label.max() + 1)
+    shorter_side[label[mask]] = sides[region[mask]]
     height, width = mask.shape
     x = np.clip(np.rint(points[:, 0]), 0, width - 1).astype(np.int64)
     y = np.clip(np.rint(points[:, 1]), 0, height - 1).astype(np.int64)
     gap = np.maximum(distance[y, x] - _PIXEL, 0)
-    return np.asarray(gap <= margin * shortest[label[y, x]] + around)
-
-
-def _shorter_sides(label: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Of each region the shorter side of the box around it, by the region's label."""
-    regions = label[mask]
-    sides = []
-    for positions in np.nonzero(mask):
-        low = np.full(label.max() + 1, np.inf)
-        high = np.full(label.max() + 1, -np.inf)
-        np.minimum.at(low, regions, positions)
-        np.maximum.at(high, regions, positions)
-        sides.append(high - low + 1)
-    return np.asarray(np.minimum(*sides))
+    return np.asarray(gap <= margin * shorter_side[label[y, x]] + around)

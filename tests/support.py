@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import struct
+import zlib
 from typing import Any
 
 import numpy as np
@@ -117,3 +119,8 @@ def hide_packages(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name: None if name in names else find(name)
     )
+
+
+def png_chunk(kind: bytes, body: bytes) -> bytes:
+    """One chunk of a PNG file."""
+    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))

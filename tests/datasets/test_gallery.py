@@ -15,7 +15,7 @@ from sfumato.core.errors import InvalidInput
 from sfumato.core.types import Camera, Pose
 from sfumato.datasets import GallerySettings, Scene, View, gallery, load_gallery, point_at
 from sfumato.datasets.gallery_light import lit_textures
-from sfumato.datasets.gallery_room import DEPTH, HEIGHT, WIDTH, is_free, picture_front, room
+from sfumato.datasets.gallery_room import DEPTH, HEIGHT, WIDTH, is_free, room
 from sfumato.datasets.gallery_views import Shot, camera_of, mapping_shots, query_shots
 from sfumato.datasets.rendering import Texture, cast, project
 
@@ -77,7 +77,8 @@ def test_names_and_poses_are_all_different_and_inside_the_room() -> None:
 
 
 def test_corners_of_a_frame_are_found_where_they_project(scene: Scene) -> None:
-    view, quad = scene.mapping[3], picture_front("coins")
+    view = scene.mapping[3]
+    (quad,) = (quad for quad in room() if quad.skin.startswith("picture:coins:"))
     sides = np.round(np.array(quad.size) * 440)
     near, far = 15 / sides, 1 - 15 / sides  # where the oak ends and the card begins
     corners = quad.at(

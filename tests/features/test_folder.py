@@ -163,7 +163,7 @@ def test_requests_are_checked_before_any_picture_is_opened(gallery: Path, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("stage", "count"), [("extracting", 1), ("extracting", 4), ("gathering", 1), ("gathering", 6)]
+    ("stage", "count"), [("extracting", 1), ("extracting", 4), ("joining", 1), ("joining", 6)]
 )
 def test_killed_in_the_middle_the_next_run_gives_the_same_file(
     gallery: Path, tmp_path: Path, stage: str, count: int
@@ -189,7 +189,7 @@ def test_killed_while_adding_to_a_file_the_file_stays_whole(gallery: Path, tmp_p
     extract_folder(gallery, output, max_keypoints=60)
     before = output.read_bytes()
     moved.rename(gallery / "3.png")
-    for stage in ("extracting", "gathering"):
+    for stage in ("extracting", "joining"):
         subprocess.run([sys.executable, "-c", KILLED, gallery, output, stage, "1"])
         assert output.read_bytes() == before
     extract_folder(gallery, output, max_keypoints=60)

@@ -7,6 +7,7 @@ pictures (784×784 for 28×28 pixels) and from the mean picture of each class.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from sfumato.classification.dca import (
     discriminant_directions,
     fixed_signs,
 )
+from sfumato.classification.encoder import filter_all
 
 #: Pictures turned into doubles at a time.
 _BLOCK = 4096
@@ -55,14 +57,21 @@ class Moments:
 
     def filtered(self, kernel: NDArray[np.float64]) -> Moments:
         """The moments of the same pictures after filtering, y = A·x: A·M·Aᵀ and A·μ."""
-        from sfumato.classification.conv_kernel import correlate_all
-
         height, width = self.second.shape[:2]
-        half = correlate_all(self.second.reshape(height, width, -1), kernel)  # A·M
-        flipped = np.ascontiguousarray(half.reshape(height * width, -1).T)  # M is symmetric
-        both = correlate_all(flipped.reshape(height, width, -1), kernel)
-        means = correlate_all(np.ascontiguousarray(self.means.transpose(1, 2, 0)), kernel)
+        half = correlate(self.second.reshape(height, width, -1), kernel)  # A·M
+        flipped = half.reshape(height * width, -1).T  # M is symmetric
+        both = correlate(flipped.reshape(height, width, -1), kernel)
+        means = correlate(self.means.transpose(1, 2, 0), kernel)
         return Moments(both.reshape(self.second.shape), means.transpose(2, 0, 1), self.counts)
+
+
+def correlate(pictures: NDArray[Any], kernel: NDArray[Any]) -> NDArray[Any]:
+    """Every picture ⋆ kernel, zeros around; (h, w, N) in and out."""
+    import cv2
+
+    return filter_all(
+        pictures, lambda block: cv2.filter2D(block, -1, kernel, borderType=cv2.BORDER_CONSTANT)
+    )
 
 
 def fit_filters(
@@ -97,8 +106,6 @@ def fit_filters(
 
 
 def _at_each_position(maps: list[Moments], size: int) -> tuple[Matrix, Matrix]:
-    from sfumato.classification.conv_kernel import pool_patches
-
     between, within = np.zeros((size**2, size**2)), np.zeros((size**2, size**2))
     for part in maps:
         shape, counts = part.second.shape, part.counts
@@ -112,8 +119,6 @@ def _at_each_position(maps: list[Moments], size: int) -> tuple[Matrix, Matrix]:
 
 
 def _over_positions(maps: list[Moments], size: int) -> tuple[Matrix, Matrix]:
-    from sfumato.classification.conv_kernel import pool_patches
-
     counts, positions = maps[0].counts, maps[0].means[0].size * len(maps)
     total = np.zeros((size**2, size**2))
     patches = np.zeros((len(counts), size**2))  # the mean patch of each class
@@ -124,6 +129,20 @@ def _over_positions(maps: list[Moments], size: int) -> tuple[Matrix, Matrix]:
     centred = patches - (counts @ patches) / counts.sum()
     between = (centred.T * weights) @ centred
     return between, total - (patches.T * weights) @ patches
+
+
+def pool_patches(moment: NDArray[np.float64], size: int) -> Matrix:
+    """Σ_j P_j·M·P_jᵀ over all positions j: the second moment of patches from that of pictures.
+
+    moment (h, w, h, w); P_j cuts the size×size patch around pixel j, zeros outside the picture.
+    """
+    height, width = moment.shape[:2]
+    padded = np.pad(moment, size // 2)
+    sums = [
+        np.einsum("yxyx->", padded[i : i + height, j : j + width, k : k + height, m : m + width])
+        for i, j, k, m in itertools.product(range(size), repeat=4)
+    ]
+    return np.array(sums).reshape(size * size, size * size)
 
 
 def _mean_patches(means: NDArray[np.float64], size: int) -> Matrix:

@@ -15,9 +15,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.classification.conv_scatter import Moments, fit_filters
+from sfumato.classification.conv_scatter import Moments, correlate, fit_filters
 from sfumato.classification.dca import check_ridges
-from sfumato.classification.encoder import Arrays, Encoder, Shape, finite_array
+from sfumato.classification.encoder import (
+    MAX_CHANNELS,
+    Arrays,
+    Encoder,
+    Shape,
+    finite_array,
+)
 from sfumato.classification.labels import class_members
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
@@ -61,7 +67,7 @@ class DCAConv(Encoder):
 
     name: ClassVar[str] = "dcaconv"
     needs_labels: ClassVar[bool] = True
-    _block: ClassVar[int] = 64  # conv_kernel.LANES, which is not loaded before it is needed
+    _block: ClassVar[int] = MAX_CHANNELS
 
     num_filters: tuple[int, int] = (5, 4)
     _: KW_ONLY
@@ -116,14 +122,24 @@ class DCAConv(Encoder):
         self.gaps_ = (first.gap, min(second.gap for second in seconds))
 
     def _encode(self, pictures: NDArray[Any]) -> NDArray[Any]:
-        from sfumato.classification.conv_kernel import LANES, encode
+        import cv2
 
+        # Pictures lie innermost, as channels: a filter then runs over long rows of memory.
+        block = pictures.transpose(1, 2, 0).astype(np.float32)
+        # Rounding must never decide a bit on a flat part of the picture.
+        limits = np.float32(_ZERO) * np.abs(block).max(axis=(0, 1))
+        window = np.ones((self.pool_size, self.pool_size), dtype=np.uint8)
+        _, height, width = self.map_shape_
+        maps = []
         first, second = (np.asarray(part, dtype=np.float32) for part in self.filters_)
-        block = np.zeros((*self.picture_shape_, LANES), dtype=np.float32)
-        block[:, :, : len(pictures)] = pictures.transpose(1, 2, 0)
-        codes = np.empty((*self.map_shape_, LANES), dtype=np.uint8)
-        encode(block, first, second, _ZERO, self.pool_size, codes)
-        return codes[..., : len(pictures)].transpose(3, 0, 1, 2)
+        for kernel, kernels in zip(first, second, strict=True):
+            response = correlate(block, kernel)
+            codes = np.zeros(block.shape, dtype=np.uint8)
+            for bit, inner in enumerate(kernels):
+                codes |= (correlate(response, inner) > limits).astype(np.uint8) << np.uint8(bit)
+            pooled = np.atleast_3d(cv2.dilate(codes, window, anchor=(0, 0)))
+            maps.append(pooled[:height, :width].transpose(2, 0, 1))
+        return np.stack(maps, axis=1)
 
     def _arrays(self) -> Arrays:
         return {

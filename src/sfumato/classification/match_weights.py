@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.classification.counts import CodeCounts
 from sfumato.classification.odds import response_odds
 from sfumato.core.codes import Codes
 
@@ -17,13 +18,9 @@ AGREEMENT = 0.9
 
 def answer_shares(codes: Codes) -> NDArray[np.float64]:
     """(m, d): how often each value was answered at each position, never quite 0 or 1."""
-    counts = np.ones((codes.num_positions, codes.num_values))
-    if codes.positions is None:
-        for block in codes.blocks(4096):
-            for value in range(codes.num_values):
-                counts[:, value] += np.count_nonzero(block.values == value, axis=0)
-    else:
-        np.add.at(counts, (codes.positions.ravel(), codes.values.ravel()), 1)
+    counted = CodeCounts(1, codes.num_positions, codes.num_values)
+    counted.add(codes, np.zeros(len(codes), dtype=np.int64))
+    counts = counted.tables[codes.epsilon][0] + 1
     return np.asarray(counts / counts.sum(axis=1, keepdims=True))
 
 

@@ -6,13 +6,13 @@ answers are all that leaves its device.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.classification.encoder import Arrays, Encoder, Shape
+from sfumato.classification.encoder import Arrays, Encoder, Shape, filter_all
 from sfumato.core.checks import as_number, check_count
 from sfumato.core.errors import InvalidInput
 
@@ -25,18 +25,22 @@ _MAX_SIDE = 4096  # of pictures that a file announces
 class _EdgeEncoder(Encoder):
     """Gradients at every pixel, cells on a grid; settings and picture size are all of its file."""
 
-    _whole: ClassVar[tuple[str, ...]]  # settings that are whole numbers, in the order of a file
-    _shares: ClassVar[dict[str, float]]  # settings above 0, each with its upper limit
-    _shares_key: ClassVar[str]
+    _floats_key: ClassVar[str]  # where a file keeps settings that are no whole numbers
 
     stride: int
 
     def _prepare(self, shape: Shape) -> None:
         check_count("stride", self.stride, low=1, high=min(shape), why="the side of the picture")
-        for name, high in self._shares.items():
-            if not 0 < as_number(name, getattr(self, name)) <= high:
-                raise InvalidInput(f"{name} must be above 0 and at most {high:g}.")
         self._slopes = [_axis_slopes(side) for side in shape]
+
+    def _check_above_zero(self, name: str, high: float) -> None:
+        if not 0 < as_number(name, getattr(self, name)) <= high:
+            raise InvalidInput(f"{name} must be above 0 and at most {high:g}.")
+
+    @classmethod
+    def _settings(cls, kind: str) -> list[str]:
+        """Names of the settings of this type, in the order of a file."""
+        return [setting.name for setting in fields(cls) if setting.type == kind]
 
     def _gradients(self, pictures: NDArray[Any]) -> tuple[Matrix, Matrix]:
         """Direction in radians and strength at each pixel of pictures (N, h, w) of 0 … 255.
@@ -50,22 +54,21 @@ class _EdgeEncoder(Encoder):
         return np.arctan2(downwards, to_the_right), np.hypot(to_the_right, downwards)
 
     def _arrays(self) -> Arrays:
-        whole, shares = (
-            [getattr(self, name) for name in names] for names in (self._whole, self._shares)
-        )
+        whole, floats = ([getattr(self, n) for n in self._settings(k)] for k in ("int", "float"))
         return {
             "whole": np.array([*whole, *self.picture_shape_]),
-            self._shares_key: np.array(shares).squeeze(),
+            self._floats_key: np.array(floats).squeeze(),
         }
 
     @classmethod
     def _from_arrays(cls, arrays: Arrays) -> tuple[Self, Shape]:
         *whole, height, width = (int(value) for value in arrays["whole"])
-        shares = (float(value) for value in np.atleast_1d(arrays[cls._shares_key]))
-        settings = dict(zip(cls._whole, whole, strict=True))
+        floats = (float(value) for value in np.atleast_1d(arrays[cls._floats_key]))
         for side in (height, width):
             check_count("picture side", side, low=1, high=_MAX_SIDE)
-        return cls(**settings, **dict(zip(cls._shares, shares, strict=True))), (height, width)
+        settings: dict[str, Any] = dict(zip(cls._settings("int"), whole, strict=True))
+        settings |= dict(zip(cls._settings("float"), floats, strict=True))
+        return cls(**settings), (height, width)
 
 
 @dataclass(eq=False, repr=False)
@@ -91,9 +94,7 @@ class OrientationCodes(_EdgeEncoder):
     """
 
     name: ClassVar[str] = "orientations"
-    _whole: ClassVar[tuple[str, ...]] = ("num_orientations", "stride", "margin")
-    _shares: ClassVar[dict[str, float]] = {"cell": 100.0, "blank": 1.0}
-    _shares_key: ClassVar[str] = "real"
+    _floats_key: ClassVar[str] = "real"
 
     num_orientations: int = 4
     _: KW_ONLY
@@ -106,6 +107,8 @@ class OrientationCodes(_EdgeEncoder):
     def _prepare(self, shape: Shape) -> None:
         check_count("num_orientations", self.num_orientations, low=2, high=255)
         check_count("margin", self.margin, low=0, high=(min(shape) - 1) // 2, why="no cell is left")
+        self._check_above_zero("cell", 100)
+        self._check_above_zero("blank", 1)
         super()._prepare(shape)
         self._windows = [_axis_window(side, self.cell, self.stride, self.margin) for side in shape]
         self.map_shape_ = (1, len(self._windows[0]), len(self._windows[1]))
@@ -152,9 +155,7 @@ class OrientationBits(_EdgeEncoder):
 
     name: ClassVar[str] = "orientation-bits"
     _block: ClassVar[int] = 1024
-    _whole: ClassVar[tuple[str, ...]] = ("num_directions", "reach", "stride")
-    _shares: ClassVar[dict[str, float]] = {"contrast": 1.0}
-    _shares_key: ClassVar[str] = "contrast"
+    _floats_key: ClassVar[str] = "contrast"
 
     num_directions: int = 16
     _: KW_ONLY
@@ -166,6 +167,7 @@ class OrientationBits(_EdgeEncoder):
     def _prepare(self, shape: Shape) -> None:
         check_count("num_directions", self.num_directions, low=2, high=255)
         check_count("reach", self.reach, low=0, high=100)
+        self._check_above_zero("contrast", 1)
         super()._prepare(shape)
         self._cells = [
             slice(_first_cell(side, self.stride, 0), side, self.stride) for side in shape
@@ -182,10 +184,14 @@ class OrientationBits(_EdgeEncoder):
         direction = turn.astype(np.int64) % self.num_directions
         edges = direction[..., None] == np.arange(self.num_directions)
         edges &= (strength >= self.contrast)[..., None]
+        count, height, width, _ = edges.shape
         window = np.ones((2 * self.reach + 1,) * 2, dtype=np.uint8)
+        planes = edges.transpose(1, 2, 0, 3).reshape(height, width, -1).astype(np.uint8)
+        near = filter_all(planes, lambda block: cv2.dilate(block, window))
         down, across = self._cells
-        near = [cv2.dilate(picture, window)[down, across] for picture in edges.astype(np.uint8)]
-        return np.stack(near).transpose(0, 3, 1, 2)
+        _, rows, columns = self.map_shape_
+        cells = near[down, across].reshape(rows, columns, count, self.num_directions)
+        return cells.transpose(2, 3, 0, 1)
 
 
 def _axis_slopes(side: int) -> tuple[Matrix, Matrix]:

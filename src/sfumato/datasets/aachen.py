@@ -20,7 +20,7 @@ import numpy as np
 
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.progress import Progress, silent
-from sfumato.core.types import Camera, Features
+from sfumato.core.types import Camera
 from sfumato.datasets.scenes import Problem, Query
 from sfumato.features.folder import extract_folder
 from sfumato.features.h5 import read_features
@@ -46,9 +46,8 @@ def open_aachen(
     root, stored = Path(folder), Path(work) / "map"
     cameras = read_query_lists(root / "queries")
     model_folder = find_model(root / "3D-models")
-    given = root / "features.h5"
-    features = given
-    if not given.is_file():
+    features = root / "features.h5"
+    if not features.is_file():
         features = Path(work) / "features.h5"
         features.parent.mkdir(parents=True, exist_ok=True)
         extract_folder(root / "images_upright", features, extractor=extractor, progress=progress)
@@ -56,13 +55,13 @@ def open_aachen(
         build_reference(model_folder, features, extractor, progress=progress).save(stored)
     queries = []
     for name, camera in cameras.items():
-        found = read_features(features, name, extractor=extractor)
-        if found.image_size != (camera.width, camera.height):
+        query = read_features(features, name, extractor=extractor)
+        if query.image_size != (camera.width, camera.height):
             raise Mismatch(
-                f"{name} has {found.image_size[0]}×{found.image_size[1]} pixels in the features "
+                f"{name} has {query.image_size[0]}×{query.image_size[1]} pixels in the features "
                 f"and {camera.width}×{camera.height} in the list of queries."
             )
-        queries.append(Query(name, "aachen", found, camera, None))
+        queries.append(Query(name, "aachen", query, camera, None))
     return Problem("Aachen Day-Night", Map.load(stored), tuple(queries), ("aachen",))
 
 
@@ -91,9 +90,9 @@ def read_query_lists(folder: Path) -> dict[str, Camera]:
 def find_model(folder: Path) -> Path:
     """The COLMAP model in a folder or directly below it."""
     below = sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
-    for place in (folder, *below):
-        if any((place / f"images{kind}").is_file() for kind in (".bin", ".txt")):
-            return place
+    for candidate in (folder, *below):
+        if any((candidate / f"images{kind}").is_file() for kind in (".bin", ".txt")):
+            return candidate
     raise InvalidInput(
         f"there is no COLMAP model in {folder}; v1.0 comes as NVM, which hloc's colmap_from_nvm "
         "converts."
@@ -108,11 +107,11 @@ def build_reference(
         return import_map(model_folder, features, extractor=extractor, progress=progress)
     except Mismatch:
         model = read_model(model_folder)
-    found: dict[str, Features] = {}
-    for image in model.images:
-        found[image.name] = read_features(features, image.name, extractor=extractor)
     return build_map_from_features(
-        found,
+        {
+            image.name: read_features(features, image.name, extractor=extractor)
+            for image in model.images
+        },
         cameras={image.name: model.cameras[image.camera_id] for image in model.images},
         poses={image.name: image.pose for image in model.images},
         pairs=covisible_pairs(model, COVISIBLE),

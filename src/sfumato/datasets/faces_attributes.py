@@ -23,10 +23,10 @@ def read_utkface(names: Sequence[str], *, strict: bool) -> Table:
 
     A file whose name says less (a few of the dataset do) is refused, or {} where not strict.
     """
-    found = [_UTK.fullmatch(name) for name in names]
-    if not all(found):
-        return _refused(found, "age_gender_race_date", strict)
-    rows = [match for match in found if match is not None]
+    matches = [_UTK.fullmatch(name) for name in names]
+    if not all(matches):
+        return _refused(matches, "age_gender_race_date", strict)
+    rows = [match for match in matches if match is not None]
     return {
         "gender": tuple(_UTK_GENDER[int(row[2])] for row in rows),
         "race": tuple(_UTK_RACE[int(row[3])] for row in rows),
@@ -36,10 +36,10 @@ def read_utkface(names: Sequence[str], *, strict: bool) -> Table:
 
 def read_agedb_names(names: Sequence[str], *, strict: bool) -> Table:
     """[number]_[name]_[age]_[m or f].jpg → identity, gender and age by decades."""
-    found = [_AGEDB.fullmatch(name) for name in names]
-    if not all(found):
-        return _refused(found, "number_name_age_gender", strict)
-    rows = [match for match in found if match is not None]
+    matches = [_AGEDB.fullmatch(name) for name in names]
+    if not all(matches):
+        return _refused(matches, "number_name_age_gender", strict)
+    rows = [match for match in matches if match is not None]
     return {
         "identity": tuple(row[1] for row in rows),
         "gender": tuple("male" if row[3] == "m" else "female" for row in rows),
@@ -78,11 +78,11 @@ def _is_whole(row: Mapping[str, str | None]) -> bool:
     return inside and all(row.get(column) for column in _FAIRFACE.values())
 
 
-def _refused(found: Sequence[object], form: str, strict: bool) -> Table:
+def _refused(matches: Sequence[object], form: str, strict: bool) -> Table:
     if strict:
-        bad = sum(match is None for match in found)
+        bad = sum(match is None for match in matches)
         raise InvalidInput(
-            f"files must be named {form}, {bad} of {len(found)} are not; rename them or leave them "
-            "out."
+            f"files must be named {form}, {bad} of {len(matches)} are not; rename them or leave "
+            "them out."
         )
     return {}

@@ -56,13 +56,13 @@ def read_cfp(root: Path, kind: str) -> tuple[tuple[str, ...], Pairs]:
     for fold, folder in enumerate(folders):
         for name, same in (("same.txt", True), ("diff.txt", False)):
             for line in _lines(folder / name):
-                found = re.fullmatch(r"\s*(\d+)\s*,\s*(\d+)\s*", line)
-                if found is None or found[1] not in fronts or found[2] not in others:
+                numbers = re.fullmatch(r"\s*(\d+)\s*,\s*(\d+)\s*", line)
+                if numbers is None or numbers[1] not in fronts or numbers[2] not in others:
                     raise InvalidInput(
                         f"{folder / name} must hold pairs of numbers from the lists of pictures, "
                         "it holds others; restore it."
                     )
-                rows.append((fronts[found[1]], others[found[2]], same, fold))
+                rows.append((fronts[numbers[1]], others[numbers[2]], same, fold))
     return _gathered(root, rows)
 
 

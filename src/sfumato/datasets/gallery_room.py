@@ -119,11 +119,6 @@ def room() -> tuple[Quad, ...]:
     return tuple(quads)
 
 
-def picture_front(source: str) -> Quad:
-    """The face of one picture, frame included."""
-    return next(quad for quad in room() if quad.skin.startswith(f"picture:{source}:"))
-
-
 def _shell() -> list[Quad]:
     down = -HEIGHT * UP
     quads = [

@@ -44,14 +44,14 @@ def read_sequences(folder: str | Path) -> tuple[Sequence, ...]:
     root = Path(folder)
     if not root.is_dir():
         raise Missing(f"there is no folder of image sequences at {root}.")
-    places = [root, *sorted(path for path in root.iterdir() if path.is_dir())]
-    found = tuple(read_sequence(place) for place in places if _homographies(place))
-    if not found:
+    folders = [root, *sorted(path for path in root.iterdir() if path.is_dir())]
+    sequences = tuple(read_sequence(part) for part in folders if _homographies(part))
+    if not sequences:
         raise InvalidInput(
             f"{root} holds no image sequence; each needs pictures 1 to 6 and files H_1_2 … as in "
             "HPatches, or H1to2p … as in Oxford's set."
         )
-    return found
+    return sequences
 
 
 def read_sequence(folder: Path) -> Sequence:

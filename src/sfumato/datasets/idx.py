@@ -67,9 +67,9 @@ def read_idx(path: str | Path, *, num_axes: int | None = None) -> NDArray[np.uin
     except (OSError, EOFError, zlib.error) as error:
         raise InvalidInput(f"{file} cannot be read as an idx file: {error}.") from None
     if len(data) != size:
-        found = f"only {len(data)}" if len(data) < size else "more"
+        amount = f"only {len(data)}" if len(data) < size else "more"
         raise InvalidInput(
-            f"{file} announces {size} bytes of shape {shape} and holds {found}; restore it."
+            f"{file} announces {size} bytes of shape {shape} and holds {amount}; restore it."
         )
     if num_axes is not None and len(shape) != num_axes:
         raise InvalidInput(f"{file} must have {num_axes} axes, got shape {shape}.")

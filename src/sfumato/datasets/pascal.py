@@ -62,15 +62,15 @@ def read_annotation(file: Path) -> tuple[tuple[int, int], Boxes]:
         text = file.read_text(encoding="latin-1")
     except OSError as error:
         raise InvalidInput(f"{file} cannot be read: {error.strerror}.") from None
-    size, count, found = _SIZE.search(text), _COUNT.search(text), _BOX.findall(text)
-    if size is None or count is None or int(count[1]) != len(found):
+    size, count, rows = _SIZE.search(text), _COUNT.search(text), _BOX.findall(text)
+    if size is None or count is None or int(count[1]) != len(rows):
         raise InvalidInput(
             f"{file} is not a whole annotation: it must give the size of the picture and as many "
-            f"boxes as it announces, {len(found)} are there; restore it."
+            f"boxes as it announces, {len(rows)} are there; restore it."
         )
-    numbers = np.array([row[1:] for row in found], dtype=np.float64).reshape(-1, 4)
+    numbers = np.array([row[1:] for row in rows], dtype=np.float64).reshape(-1, 4)
     corners = numbers - (1.5, 1.5, 0.5, 0.5)  # pixels from 1, both ends belong to the box
-    classes = tuple("person" if "person" in row[0].lower() else row[0] for row in found)
+    classes = tuple("person" if "person" in row[0].lower() else row[0] for row in rows)
     width, height = int(size[1]), int(size[2])
     low, high = corners[:, :2], corners[:, 2:]
     if (low >= high).any() or (low < -0.5).any() or (high > (width + 0.5, height + 0.5)).any():

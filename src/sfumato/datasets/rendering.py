@@ -90,8 +90,8 @@ class Texture:
             table = np.resize(rows, (-(-len(rows) // 1024), 1024))
             x = u[table] * np.float32(pixels.shape[1]) - np.float32(0.5)
             y = v[table] * np.float32(pixels.shape[0]) - np.float32(0.5)
-            found = cv2.remap(pixels, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-            out[rows] = found.reshape(-1, out.shape[1])[: len(rows)]
+            colours = cv2.remap(pixels, x, y, cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
+            out[rows] = colours.reshape(-1, out.shape[1])[: len(rows)]
         return out
 
 

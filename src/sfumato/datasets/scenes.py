@@ -82,19 +82,19 @@ class Problem:
     def shortlists(self, pairs: str | Path) -> dict[str, NDArray[np.int64]]:
         """Images of the map for each query, from hloc's pairs.txt; a query may have none."""
         number = {name: image for image, name in enumerate(self.world.image_names)}
-        found: dict[str, list[int]] = {query.name: [] for query in self.queries}
+        shortlists: dict[str, list[int]] = {query.name: [] for query in self.queries}
         for query, image in read_pairs(pairs):
-            if query not in found:
+            if query not in shortlists:
                 continue  # lists for all of a dataset are common
             if image not in number:
                 raise InvalidInput(
                     f"the list of pairs names {image!r}, which is not in the map; "
                     "the query comes first, then the image of the map."
                 )
-            found[query].append(number[image])
-        if not any(found.values()):
+            shortlists[query].append(number[image])
+        if not any(shortlists.values()):
             raise InvalidInput(f"the list of pairs at {pairs} names none of the queries.")
-        return {name: np.array(images, dtype=np.int64) for name, images in found.items()}
+        return {name: np.array(images, dtype=np.int64) for name, images in shortlists.items()}
 
 
 def open_scenes(
@@ -120,13 +120,13 @@ def open_scenes(
     if held & set(world.image_names) or not set(scenes) == _scenes_of(world):
         raise InvalidInput(f"{stored} is a map of other pictures; give another folder.")
     offsets = _offsets(world.facts)
-    found = []
+    asked = []
     for name, images in queries.items():
         cameras, poses = scenes[name].cameras or {}, scenes[name].poses or {}
         for image in images:
             if image not in cameras or image not in poses:
                 raise InvalidInput(f"the cameras.json of {name} lacks {image}, which is a query.")
-            found.append(
+            asked.append(
                 Query(
                     name=f"{name}/{image}",
                     scene=name,
@@ -135,7 +135,7 @@ def open_scenes(
                     truth=moved(poses[image], offsets[name]),
                 )
             )
-    return Problem(" + ".join(scenes), world, tuple(found), tuple(scenes))
+    return Problem(" + ".join(scenes), world, tuple(asked), tuple(scenes))
 
 
 def _scenes_of(world: Map) -> set[str]:

@@ -66,7 +66,10 @@ class Boxes(Frozen):
 
 
 class Detector(Protocol):
-    """Finds what should not be described. Anything that has a name and can be called so."""
+    """Finds what should not be described: anything that has a name and can be called so.
+
+    One that knows beforehand which classes it can find says so in `known_classes`.
+    """
 
     @property
     def name(self) -> str:
@@ -78,38 +81,38 @@ class Detector(Protocol):
         ...
 
 
-def check_boxes(found: Any, image_size: tuple[int, int]) -> Boxes:
-    """Return `found` if it can be what a detector saw in a picture of this size, else refuse.
+def check_boxes(boxes: Any, image_size: tuple[int, int]) -> Boxes:
+    """Return boxes that can be what a detector saw in a picture of this size; refuse others.
 
     A detector that answers nonsense is broken, and what it overlooked is unknown. So nothing is
     repaired here: not clipped, not reordered, not dropped.
     """
-    if not isinstance(found, Boxes):
-        raise InvalidInput(f"a detector must answer with Boxes, got {type(found).__name__}.")
-    if len(found) > MAX_BOXES:
-        raise InvalidInput(f"a picture may hold {MAX_BOXES:,} boxes, got {len(found):,}.")
+    if not isinstance(boxes, Boxes):
+        raise InvalidInput(f"a detector must answer with Boxes, got {type(boxes).__name__}.")
+    if len(boxes) > MAX_BOXES:
+        raise InvalidInput(f"a picture may hold {MAX_BOXES:,} boxes, got {len(boxes):,}.")
     width, height = image_size
-    left, top, right, bottom = found.corners.T
+    left, top, right, bottom = boxes.corners.T
     faults = {
         "end before they begin": (right <= left) | (bottom <= top),
         "lie outside the picture": (left < -0.5 - _SLACK)
         | (top < -0.5 - _SLACK)
         | (right > width - 0.5 + _SLACK)
         | (bottom > height - 0.5 + _SLACK),
-        "have a score outside 0 … 1": (found.scores < 0) | (found.scores > 1),
+        "have a score outside 0 … 1": (boxes.scores < 0) | (boxes.scores > 1),
     }
     for fault, rows in faults.items():
         if rows.any():
             raise InvalidInput(
                 f"boxes must lie inside the {width}×{height} picture, {int(rows.sum())} of "
-                f"{len(found)} {fault}."
+                f"{len(boxes)} {fault}."
             )
-    if found.mask is not None and found.mask.shape != (height, width):
+    if boxes.mask is not None and boxes.mask.shape != (height, width):
         raise InvalidInput(
             f"a mask must have the shape of the upright picture, ({height}, {width}), "
-            f"got {found.mask.shape}."
+            f"got {boxes.mask.shape}."
         )
-    return found
+    return boxes
 
 
 def clip_boxes(

@@ -29,7 +29,7 @@ class FaceDetector:
     """Faces of about 10 pixels and more, from the front or half turned."""
 
     name = "face"
-    known = ("face",)
+    known_classes = ("face",)
 
     def __init__(self, path: str | Path | None = None, *, min_score: float = 0.2) -> None:
         import cv2

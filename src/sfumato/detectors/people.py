@@ -33,7 +33,7 @@ class PeopleDetector:
     enlarge: float = 1.5
     min_rule: float = 0.0
     name: str = "person"
-    known: tuple[str, ...] = ("person",)
+    known_classes: tuple[str, ...] = ("person",)
 
     def __call__(self, picture: NDArray[np.uint8]) -> Boxes:
         import cv2 as opencv
@@ -48,7 +48,7 @@ class PeopleDetector:
         gray = cv2.cvtColor(picture, cv2.COLOR_RGB2GRAY)
         hog = cv2.HOGDescriptor()
         hog.setSVMDetector(cv2.HOGDescriptor_getDefaultPeopleDetector())
-        found, answers = hog.detectMultiScale(
+        windows, answers = hog.detectMultiScale(
             cv2.resize(gray, size, interpolation=cv2.INTER_LINEAR),
             hitThreshold=self.min_rule,
             winStride=_STRIDE,
@@ -56,9 +56,9 @@ class PeopleDetector:
             scale=_STEP,
             groupThreshold=0,
         )
-        if not len(found):
+        if not len(windows):
             return Boxes(np.zeros((0, 4)), (), np.zeros(0))
-        windows = np.asarray(found, dtype=np.float64)
+        windows = np.asarray(windows, dtype=np.float64)
         border = _BORDER * windows[:, 2:]
         far = windows[:, :2] + windows[:, 2:] - border
         corners = np.hstack([windows[:, :2] + border, far])

@@ -27,7 +27,7 @@ class TextDetector:
     """Lines of printed or written text."""
 
     name = "text"
-    known = ("text",)
+    known_classes = ("text",)
 
     def __init__(
         self, path: str | Path | None = None, *, min_score: float = 0.5, threads: int | None = None

@@ -48,7 +48,7 @@ class YoloFile:
         self._names = _names(self._file.metadata.get("names", ""))
         if len(self._file.outputs) != 1:
             raise InvalidInput(_refusal(self.name, [port.shape for port in self._file.outputs]))
-        known = self.known = self._names or COCO
+        known = self.known_classes = self._names or COCO
         for name in classes or ():
             if name not in known:
                 raise InvalidInput(
@@ -82,10 +82,10 @@ class YoloFile:
             for members in (np.flatnonzero(best == number) for number in np.unique(best))
         ]
         chosen = np.concatenate([*kept, np.zeros(0, dtype=np.int64)])
-        found = clip_boxes(
+        chosen_boxes = clip_boxes(
             corners[chosen], [labels[best[i]] for i in chosen], sure[chosen], picture.shape
         )
-        return found if self.classes is None else found.of(self.classes)
+        return chosen_boxes if self.classes is None else chosen_boxes.of(self.classes)
 
 
 def read_answer(

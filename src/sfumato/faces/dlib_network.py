@@ -27,7 +27,7 @@ _CHIP, _MARGIN = 150, 0.25  # what the network was trained on
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class Face:
     """A face: the picture as it was searched, and where the face is in it."""
 
     image: NDArray[np.uint8]
@@ -61,9 +61,9 @@ class DlibFinder:
         self._detector = self._dlib.get_frontal_face_detector()
         self._landmarks = _load(self._dlib.shape_predictor, models / _LANDMARKS)
 
-    def find(self, picture: NDArray[Any]) -> Found:
+    def find(self, picture: NDArray[Any]) -> Face:
         image = enlarge(check_picture(picture), self.sizing)
-        return Found(image, self._landmarks(image, self._box(image)))
+        return Face(image, self._landmarks(image, self._box(image)))
 
     def _box(self, image: NDArray[np.uint8]) -> Any:
         height, width = image.shape[:2]
@@ -108,8 +108,8 @@ class DlibFaces:
 
     def embed(self, picture: NDArray[Any]) -> NDArray[np.float32]:
         """(128,) for the face of a picture (H, W), (H, W, 3)."""
-        found = self.finder.find(picture)
-        chip = self._dlib.get_face_chip(found.image, found.landmarks, _CHIP, _MARGIN)
+        face = self.finder.find(picture)
+        chip = self._dlib.get_face_chip(face.image, face.landmarks, _CHIP, _MARGIN)
         answer = self._network.compute_face_descriptor(chip, self.jitters)
         return np.array(answer, dtype=np.float32)
 

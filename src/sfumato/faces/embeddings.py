@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.arrays import read_arrays, write_arrays
+from sfumato.core.arrays import read_arrays
 from sfumato.core.checks import check_shape
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.geometry import unit_vectors
@@ -107,13 +107,6 @@ def load_embeddings(path: str | Path, *, embedder: str = "given") -> Embeddings:
             f"{file} must hold the arrays 'names' and 'embeddings', one row for each face."
         )
     return Embeddings(arrays["embeddings"], tuple(arrays["names"].tolist()), embedder)
-
-
-def save_embeddings(embeddings: Embeddings, path: str | Path) -> None:
-    """Write what `load_embeddings` reads. Embeddings tell who someone is: keep the file private."""
-    write_arrays(
-        Path(path), {"names": np.array(embeddings.names), "embeddings": embeddings.vectors}
-    )
 
 
 def centre(vectors: NDArray[Any], public: NDArray[Any]) -> Doubles:

@@ -40,8 +40,8 @@ class OnnxFaces:
         if self._finder is None:
             chip = resize(check_picture(picture), self.side)
         else:
-            found = self._finder.find(picture)
-            chip = align_eyes(found.image, found.eyes, self.side)
+            face = self._finder.find(picture)
+            chip = align_eyes(face.image, face.eyes, self.side)
         values = (chip.astype(np.float32) - 127.5) / 127.5
         batch = np.ascontiguousarray(values.transpose(2, 0, 1)[None])
         answer = self._file.run({self._file.inputs[0].name: batch})[0]

@@ -36,11 +36,6 @@ class Verification:
     def mean(self) -> float:
         return float(np.mean(self.accuracy))
 
-    @property
-    def standard_error(self) -> float:
-        """Of the mean over folds, as LFW's tables give it."""
-        return float(np.std(self.accuracy, ddof=1) / np.sqrt(len(self.accuracy)))
-
 
 def verify(distances: NDArray[Any], pairs: Pairs) -> Verification:
     """Accuracy of "one person if the distance is at most t".

@@ -33,7 +33,7 @@ class Refused(InvalidInput):
 
 def list_datasets(file: h5py.File) -> list[str]:
     """Paths of all datasets of a file, which may hold no link that leads elsewhere."""
-    found: list[str] = []
+    paths: list[str] = []
     seen: set[Any] = set()
     # HDF5's own visit calls itself for every level and ends the process in a deep file.
     groups: list[tuple[Any, bytes, int]] = [(file.id, b"", 0)]
@@ -43,7 +43,7 @@ def list_datasets(file: h5py.File) -> list[str]:
             whole = path + name
             info = h5o.get_info(group, name)
             if info.type == h5o.TYPE_DATASET:
-                found.append(whole.decode("utf-8"))
+                paths.append(whole.decode("utf-8"))
             elif info.type == h5o.TYPE_GROUP and info.addr not in seen:
                 seen.add(info.addr)
                 if depth == _MAX_DEPTH or len(whole) > _MAX_PATH:
@@ -52,20 +52,20 @@ def list_datasets(file: h5py.File) -> list[str]:
                         f"names of {_MAX_PATH:,} bytes in all, this one has more; make it again."
                     )
                 groups.append((h5g.open(group, name), whole + b"/", depth + 1))
-    return found
+    return paths
 
 
 def _link_names(group: Any) -> list[bytes]:
-    found: list[bytes] = []
+    names: list[bytes] = []
 
     def visit(name: bytes, info: Any) -> Any:
-        found.append(name)
+        names.append(name)
         return None if info.type == h5l.TYPE_HARD else info  # which ends the visit
 
     leads_elsewhere, _ = group.links.iterate(visit, info=True)
     if leads_elsewhere is not None:
         raise _elsewhere()
-    return found
+    return names
 
 
 def find_group(file: h5py.File, path: str) -> h5py.Group | None:
@@ -84,13 +84,13 @@ def find_group(file: h5py.File, path: str) -> h5py.Group | None:
 
 def read_arrays(group: h5py.Group, names: tuple[str, ...]) -> dict[str, NDArray[Any]]:
     """Those of the named datasets that a group has, read whole."""
-    found = {}
+    arrays = {}
     for name in names:
         if group.id.links.exists(name.encode()):
             _check_link(group.id.links.get_info(name.encode()))
             if h5o.get_info(group.id, name.encode()).type == h5o.TYPE_DATASET:
-                found[name] = _read_array(group, name)
-    return found
+                arrays[name] = _read_array(group, name)
+    return arrays
 
 
 def _read_array(group: h5py.Group, name: str) -> NDArray[Any]:
@@ -150,9 +150,9 @@ def _attribute(item: h5py.HLObject, name: str, kind: int, limit: int) -> Any:
     if not h5a.exists(item.id, name.encode()):
         return None
     attribute = h5a.open(item.id, name.encode())
-    told = attribute.get_type()
-    variable = told.get_class() == h5t.STRING and told.is_variable_str()
-    if told.get_class() != kind or variable or told.get_size() > limit or attribute.shape != ():
+    stored = attribute.get_type()
+    variable = stored.get_class() == h5t.STRING and stored.is_variable_str()
+    if stored.get_class() != kind or variable or stored.get_size() > limit or attribute.shape != ():
         raise Refused(f"the attribute {name} of a features file is not what sfumato writes.")
     return item.attrs[name]
 

@@ -80,15 +80,15 @@ def extract_learned(
     height, width = rgb.shape[:2]
     with guarded(width, height):
         gray = to_gray(rgb)
-        found = detect_sift(gray, max_keypoints)
-        patches = cut_patches(gray, found)
+        keypoints = detect_sift(gray, max_keypoints)
+        patches = cut_patches(gray, keypoints)
     parts = [network(patches[i : i + _BATCH]) for i in range(0, len(patches), _BATCH)]
     descriptors = np.concatenate([np.empty((0, spec.dimension), dtype=np.float32), *parts])
-    return as_features(found, descriptors, (width, height), spec)
+    return as_features(keypoints, descriptors, (width, height), spec)
 
 
 def cut_patches(
-    gray: NDArray[np.uint8], found: Sequence[cv2.KeyPoint], *, side: int = PATCH_SIDE
+    gray: NDArray[np.uint8], keypoints: Sequence[cv2.KeyPoint], *, side: int = PATCH_SIDE
 ) -> NDArray[np.float32]:
     """Patches (N, 1, side, side) in 0…1, turned so that the keypoint's angle points right.
 
@@ -96,8 +96,8 @@ def cut_patches(
     fine texture does not alias. Beyond the border the picture's edge is repeated.
     """
     pyramid: list[NDArray[Any]] = [gray.astype(np.float32) / np.float32(255)]
-    patches = np.empty((len(found), 1, side, side), dtype=np.float32)
-    for row, point in enumerate(found):
+    patches = np.empty((len(keypoints), 1, side, side), dtype=np.float32)
+    for row, point in enumerate(keypoints):
         step = PATCH_RATIO * point.size / side  # pixels of the picture per pixel of the patch
         level = max(int(np.floor(np.log2(step))), 0)
         while len(pyramid) <= level and min(pyramid[-1].shape) > 1:

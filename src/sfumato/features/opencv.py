@@ -44,22 +44,22 @@ def extract_offline(
     with guarded(width, height):
         gray = to_gray(rgb)
         if spec.name in ("sift", "rootsift"):
-            found, descriptors = _sift(gray, max_keypoints)
+            keypoints, descriptors = _sift(gray, max_keypoints)
         elif spec.name in ("vgg", "beblid"):
             # A scale factor fits the window to the keypoints of one detector only.
-            found = detect_sift(gray, max_keypoints)
-            descriptors = _describe(_window_descriptor(spec.name), gray, found)
+            keypoints = detect_sift(gray, max_keypoints)
+            descriptors = _describe(_window_descriptor(spec.name), gray, keypoints)
         else:
-            found = harris_corners(gray)
-            found, descriptors = _at_corners(spec.name, gray, found, max_keypoints)
-    if descriptors is None or not found:
+            keypoints = harris_corners(gray)
+            keypoints, descriptors = _at_corners(spec.name, gray, keypoints, max_keypoints)
+    if descriptors is None or not keypoints:
         descriptors = np.empty((0, spec.dimension), dtype=np.float32)
     if spec.name == "rootsift":
         descriptors = root(descriptors)
     elif spec.dtype == "uint8":
         descriptors = _whole_bytes(descriptors)
     harris = spec.name in ("sift-harris", "freak")
-    return as_features(found, descriptors, (width, height), spec, upright=harris)
+    return as_features(keypoints, descriptors, (width, height), spec, upright=harris)
 
 
 @contextmanager
@@ -92,7 +92,7 @@ def to_gray(rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def as_features(
-    found: Sequence[cv2.KeyPoint],
+    keypoints: Sequence[cv2.KeyPoint],
     descriptors: NDArray[Any],
     image_size: tuple[int, int],
     spec: ExtractorSpec,
@@ -100,28 +100,28 @@ def as_features(
     upright: bool = False,
 ) -> Features:
     """Features from keypoints and descriptors that are aligned already."""
-    count = len(found)
+    count = len(keypoints)
     return Features(
-        keypoints=np.array([point.pt for point in found], dtype=np.float32).reshape(count, 2),
+        keypoints=np.array([point.pt for point in keypoints], dtype=np.float32).reshape(count, 2),
         descriptors=descriptors,
-        scores=np.array([point.response for point in found], dtype=np.float32),
-        scales=np.array([point.size for point in found], dtype=np.float32),
-        angles=np.array([-1 if upright else point.angle for point in found], dtype=np.float32),
+        scores=np.array([point.response for point in keypoints], dtype=np.float32),
+        scales=np.array([point.size for point in keypoints], dtype=np.float32),
+        angles=np.array([-1 if upright else point.angle for point in keypoints], dtype=np.float32),
         image_size=image_size,
         extractor=spec.name,
     )
 
 
-def strongest(found: Sequence[cv2.KeyPoint], limit: int | None) -> list[int]:
+def strongest(keypoints: Sequence[cv2.KeyPoint], limit: int | None) -> list[int]:
     """Rows in order of response; ties by y, x, angle, scale, so that no run differs."""
     order = sorted(
-        range(len(found)),
+        range(len(keypoints)),
         key=lambda row: (
-            -found[row].response,
-            found[row].pt[1],
-            found[row].pt[0],
-            found[row].angle,
-            found[row].size,
+            -keypoints[row].response,
+            keypoints[row].pt[1],
+            keypoints[row].pt[0],
+            keypoints[row].angle,
+            keypoints[row].size,
         ),
     )
     return order[:limit]
@@ -142,18 +142,18 @@ def _detector(limit: int | None) -> cv2.SIFT:
 
 def detect_sift(gray: NDArray[np.uint8], limit: int | None) -> list[cv2.KeyPoint]:
     """SIFT keypoints, strongest first."""
-    found = _detector(limit).detect(gray, None)
-    return [found[row] for row in strongest(found, limit)]
+    keypoints = _detector(limit).detect(gray, None)
+    return [keypoints[row] for row in strongest(keypoints, limit)]
 
 
 def _sift(
     gray: NDArray[np.uint8], limit: int | None
 ) -> tuple[list[cv2.KeyPoint], NDArray[Any] | None]:
     # In one call: describing a subset later would start the pyramid at another octave.
-    found, descriptors = _detector(limit).detectAndCompute(gray, None)
-    order = strongest(found, limit)
+    keypoints, descriptors = _detector(limit).detectAndCompute(gray, None)
+    order = strongest(keypoints, limit)
     rows = None if descriptors is None else np.asarray(descriptors)[order]
-    return [found[row] for row in order], rows
+    return [keypoints[row] for row in order], rows
 
 
 def _window_descriptor(name: str) -> Any:
@@ -163,12 +163,12 @@ def _window_descriptor(name: str) -> Any:
 
 
 def _describe(
-    descriptor: Any, gray: NDArray[np.uint8], found: Sequence[cv2.KeyPoint]
+    descriptor: Any, gray: NDArray[np.uint8], keypoints: Sequence[cv2.KeyPoint]
 ) -> NDArray[Any] | None:
-    described, descriptors = descriptor.compute(gray, found)
-    if len(described) != len(found):
+    described, descriptors = descriptor.compute(gray, keypoints)
+    if len(described) != len(keypoints):
         raise SfumatoError(
-            f"OpenCV described {len(described)} of {len(found)} keypoints; "
+            f"OpenCV described {len(described)} of {len(keypoints)} keypoints; "
             "install opencv-contrib-python-headless 5.0."
         )
     return None if descriptors is None else np.asarray(descriptors)

@@ -2,7 +2,7 @@
 
 HDF5 has no journal: a process killed while it writes can leave a file nobody can read. So a
 finished picture goes into a file of its own, whole or absent, in the folder
-`<features file>.parts`. When all is done they are gathered into a new file that takes the
+`<features file>.parts`. When all is done they are joined into a new file that takes the
 place of the old one in one step. Stopped at any moment, the features file is what it was
 before, and the next writer goes on with the parts it finds.
 """
@@ -17,7 +17,6 @@ import json
 import os
 import shutil
 from pathlib import Path
-from types import TracebackType
 
 import h5py
 
@@ -98,15 +97,10 @@ class FeatureWriter:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             if kind is None:
-                self._gather()
+                self._join()
             elif not any(self._parts.glob(f"*{_PART}")):
                 shutil.rmtree(self._parts)  # nothing to go on with
         finally:
@@ -137,7 +131,7 @@ class FeatureWriter:
         digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
         return self._parts / (digest[:40] + _PART)
 
-    def _gather(self) -> None:
+    def _join(self) -> None:
         """Old pictures and new ones into one new file, which then takes the old one's place."""
         parts = sorted(self._parts.glob(f"*{_PART}"))
         if parts or not self.path.exists():
@@ -150,7 +144,7 @@ class FeatureWriter:
                 set_text(file, _SETTINGS, self._settings)
                 for done, part in enumerate(parts, start=1):
                     self._copy(part, file)
-                    self._progress("gathering", done, len(parts))
+                    self._progress("joining", done, len(parts))
             with whole.open("rb") as handle:
                 os.fsync(handle.fileno())
             whole.replace(self.path)

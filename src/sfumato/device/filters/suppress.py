@@ -72,7 +72,7 @@ class Suppress:
             raise InvalidInput("suppression needs at least one detector, got none.")
         if isinstance(self.classes, str):
             raise InvalidInput(f"classes must be a list of names, got the text {self.classes!r}.")
-        known = [getattr(detector, "known", None) for detector in self._all()]
+        known = [getattr(detector, "known_classes", None) for detector in self._all()]
         for wanted in self.classes or ():
             if None not in known and not any(wanted in names for names in known if names):
                 raise InvalidInput(

@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 
 from sfumato.adversary.recover.base import Recovered
 from sfumato.core.errors import InvalidInput, Mismatch
-from sfumato.core.releases import position_shift, snap
+from sfumato.core.positions import snap
 from sfumato.core.types import Features
 from sfumato.dictionary import Dictionary
 
@@ -111,13 +111,8 @@ def _pairs(
     recovered: Recovered, features: Features, guesses: Doubles, truth: Doubles
 ) -> tuple[Rows, Rows]:
     """Rows of answers, and for each the row of the features at its position."""
-    scale = 1 << position_shift(features.image_size)
-    answers_at: dict[tuple[int, ...], list[int]] = defaultdict(list)
-    for row, place in enumerate(np.rint(recovered.keypoints * scale).astype(np.int64)):
-        answers_at[tuple(place.tolist())].append(row)
-    features_at: dict[tuple[int, ...], list[int]] = defaultdict(list)
-    for row, place in enumerate(snap(features.keypoints, features.image_size)):
-        features_at[tuple(place.tolist())].append(row)
+    answers_at = _by_position(recovered.keypoints, features.image_size)
+    features_at = _by_position(features.keypoints, features.image_size)
     pairs: list[tuple[int, int]] = []
     for place in answers_at.keys() & features_at.keys():
         answers, rows = answers_at[place], features_at[place]
@@ -126,6 +121,15 @@ def _pairs(
         pairs += [(answers[i], rows[j]) for i, j in zip(first, second, strict=True)]
     found = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
     return found[:, 0], found[:, 1]
+
+
+def _by_position(
+    keypoints: NDArray[np.float32], image_size: tuple[int, int]
+) -> dict[tuple[int, ...], list[int]]:
+    rows: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    for row, position in enumerate(snap(keypoints, image_size).tolist()):
+        rows[tuple(position)].append(row)
+    return rows
 
 
 def _words_of(guesses: Doubles, true: NDArray[Any], dictionary: Dictionary) -> Rows:

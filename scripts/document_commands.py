@@ -14,7 +14,9 @@ import typer
 from sfumato.cli.registry import app
 
 
-def walk(command: Any, path: tuple[str, ...] = ("sfumato",)) -> Iterator[tuple[tuple[str, ...], Any]]:
+def walk(
+    command: Any, path: tuple[str, ...] = ("sfumato",)
+) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Each command with the words that call it, groups before their commands."""
     yield path, command
     if hasattr(command, "list_commands"):
@@ -47,7 +49,9 @@ def row(parameter: Any) -> str:
     else:
         name = ", ".join(f"`{word}`" for word in (*parameter.opts, *parameter.secondary_opts))
     value = parameter.default
-    plain = isinstance(value, str | int | float | Path) and not isinstance(value, bool) and value != ""
+    plain = (
+        isinstance(value, str | int | float | Path) and not isinstance(value, bool) and value != ""
+    )
     default = "required" if parameter.required else (f"`{value}`" if plain else "")
     return f"| {name} | {default} | {escape(getattr(parameter, 'help', None) or '')} |"
 

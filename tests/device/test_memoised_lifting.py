@@ -86,5 +86,5 @@ def test_what_cannot_be_enrolled_is_refused() -> None:
 
 def test_embeddings_of_another_kind_are_not_released() -> None:
     memoised = MemoisedLifting(LIFTING, FACES[0], SECRET)
-    with pytest.raises(Mismatch, match="'tiny' words"):
+    with pytest.raises(Mismatch, match="'tiny' features"):
         memoised.release(as_features(FACES[:1], "another"), rng=RNG)

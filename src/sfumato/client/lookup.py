@@ -157,10 +157,10 @@ class Lookups:
 
 def check_map(place: MapInfo, pipeline: Pipeline) -> None:
     """Refuse before charging what the server would refuse after it."""
-    if pipeline.extractor != place.extractor:
+    if pipeline.extractor_name != place.extractor:
         raise Mismatch(
             f"the map holds {printable(place.extractor, 40)!r} features, this client extracts "
-            f"{pipeline.extractor!r}; nothing was charged or sent."
+            f"{pipeline.extractor_name!r}; nothing was charged or sent."
         )
     kind = next((kind for made, kind in _KINDS if isinstance(pipeline.mechanism, made)), None)
     if kind is not None and kind not in place.accepts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +15,11 @@ from sfumato.core.errors import InvalidInput, NotPrivate
 from sfumato.core.randomness import RandomSource, SecureRandom, check_source
 from sfumato.core.releases import Release
 from sfumato.core.storage import NewFile
-from sfumato.core.types import Camera, Features
+from sfumato.core.types import Camera, Features, PrivacyEvent
 from sfumato.core.wire import largest_size
 from sfumato.device.ledger import Ledger
 from sfumato.device.mechanisms.base import Mechanism
-from sfumato.features import check_image, extract, load_image
+from sfumato.features import Extractor, check_image, extract, load_image
 from sfumato.features.image import MAX_SIFT_PIXELS
 
 
@@ -39,12 +40,30 @@ class PictureFilter(Protocol):
 
 @dataclass(frozen=True)
 class Pipeline:
-    """What a device does with every picture before anything leaves."""
+    """What a device does with every picture before anything leaves.
+
+    mechanism  one of sfumato's, or your own
+    extractor  a name, or your own
+    filters    what to leave out first, in this order
+    """
 
     mechanism: Mechanism
-    extractor: str = "sift"
+    extractor: str | Extractor = "sift"
     filters: tuple[Filter | PictureFilter, ...] = ()
     max_keypoints: int | None = None
+
+    @property
+    def extractor_name(self) -> str:
+        """What the features of this pipeline are called."""
+        return self.extractor if isinstance(self.extractor, str) else self.extractor.name
+
+    def __post_init__(self) -> None:
+        if isinstance(self.mechanism, type) or not isinstance(self.mechanism, Mechanism):
+            given = self.mechanism if isinstance(self.mechanism, type) else type(self.mechanism)
+            raise InvalidInput(
+                "a mechanism must be an object with event(features) and release(features, *, rng, "
+                f"camera), got {'the class ' if given is self.mechanism else ''}{given.__name__}."
+            )
 
 
 def protect(
@@ -112,11 +131,27 @@ def send(
     camera: Camera | None = None,
 ) -> Release:
     """Charge, then release. Nothing is drawn before the ledger agreed."""
+    if ledger is not None and rng.reproducible:
+        raise NotPrivate(
+            "a release that is charged to a ledger is a real one and must not be made with a "
+            "seeded generator; leave rng out, or leave the ledger out in an experiment."
+        )
+    event = mechanism.event(features)
+    if not isinstance(event, PrivacyEvent):
+        raise InvalidInput(
+            f"event of a mechanism must give a PrivacyEvent, got {type(event).__name__}."
+        )
     if ledger is not None:
-        if rng.reproducible:
-            raise NotPrivate(
-                "a release that is charged to a ledger is a real one and must not be made with a "
-                "seeded generator; leave rng out, or leave the ledger out in an experiment."
-            )
-        ledger.charge(mechanism.event(features))
-    return mechanism.release(features, rng=rng, camera=camera)
+        ledger.charge(event)
+    release = mechanism.release(features, rng=rng, camera=camera)
+    if not isinstance(release, Release):
+        raise InvalidInput(
+            f"release of a mechanism must give a Release, got {type(release).__name__}."
+        )
+    epsilon = getattr(release, "epsilon", event.epsilon)
+    if epsilon != event.epsilon and (epsilon, event.epsilon) != (math.inf, None):
+        raise NotPrivate(
+            f"the {event.mechanism} mechanism announced epsilon={event.epsilon} and released with "
+            f"epsilon={epsilon}; both must be the same."
+        )
+    return release

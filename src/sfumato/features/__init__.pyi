@@ -1,4 +1,5 @@
 from .extractors import EXTRACTORS as EXTRACTORS
+from .extractors import Extractor as Extractor
 from .extractors import ExtractorSpec as ExtractorSpec
 from .extractors import extract as extract
 from .folder import FolderReport as FolderReport

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
+import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.checks import check_count
-from sfumato.core.errors import InvalidInput
+from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.types import Features
 from sfumato.features.image import MAX_SIFT_PIXELS, check_image, load_image
 
@@ -50,9 +51,26 @@ _SPECS = (
 EXTRACTORS: Mapping[str, ExtractorSpec] = MappingProxyType({spec.name: spec for spec in _SPECS})
 
 
+class Extractor(Protocol):
+    """Your own extractor, for `sf.extract` and `sf.Pipeline`: a name, and a call with a picture.
+
+    What it answers is refused if it is no Features, names another extractor or image size, or
+    claims the name of a shipped extractor with descriptors of another kind.
+    """
+
+    @property
+    def name(self) -> str:
+        """What the features are called: up to 24 lower-case letters, digits or + _ . -"""
+        ...
+
+    def __call__(self, picture: NDArray[np.uint8]) -> Features:
+        """All features of an upright RGB picture (H, W, 3), strongest first."""
+        ...
+
+
 def extract(
     image: str | os.PathLike[str] | NDArray[Any],
-    extractor: str = "sift",
+    extractor: str | Extractor = "sift",
     *,
     max_keypoints: int | None = None,
     weights: str | Path | None = None,
@@ -60,17 +78,22 @@ def extract(
     """Find and describe the keypoints of one picture, strongest first.
 
     image          a path, or a uint8 array (H, W), (H, W, 3) RGB or (H, W, 4) RGBA
+    extractor      the name of one, or your own
     max_keypoints  keep only the strongest; the result is a prefix of the unlimited one
     weights        the file of weights that hardnet and sosnet need; nothing is downloaded
 
     The same picture gives the same features every time. A picture without keypoints gives
     empty features with the extractor's dimension and dtype.
     """
-    spec = check_request(extractor, max_keypoints=max_keypoints, weights=weights)
+    spec = None
+    if isinstance(extractor, str):
+        spec = check_request(extractor, max_keypoints=max_keypoints, weights=weights)
     if isinstance(image, str | os.PathLike):
         pixels = load_image(image, max_pixels=MAX_SIFT_PIXELS)
     else:
         pixels = check_image(image)
+    if spec is None or not isinstance(extractor, str):
+        return _extract_own(pixels, extractor, max_keypoints, weights)
     # OpenCV is imported when the first picture comes, not when sfumato.features is.
     if spec.offline:
         from sfumato.features.opencv import extract_offline
@@ -81,6 +104,45 @@ def extract(
     if weights is None:  # check_request has refused this already; mypy cannot know
         raise InvalidInput(f"{extractor} needs weights=.")
     return extract_learned(pixels, spec, max_keypoints, load_network(extractor, weights))
+
+
+def _extract_own(
+    picture: NDArray[np.uint8],
+    extractor: Any,
+    max_keypoints: int | None,
+    weights: str | Path | None,
+) -> Features:
+    name = getattr(extractor, "name", None)
+    if not callable(extractor) or not isinstance(name, str):
+        raise InvalidInput(
+            "an extractor must be a name, or have a name and be callable with a picture, got "
+            f"{type(extractor).__name__}."
+        )
+    if weights is not None:
+        raise InvalidInput("an extractor of your own takes no weights=; give it them yourself.")
+    features = extractor(picture)
+    if not isinstance(features, Features):
+        raise InvalidInput(
+            f"the extractor {name!r} must answer with Features, got {type(features).__name__}."
+        )
+    size = (picture.shape[1], picture.shape[0])
+    if (features.extractor, features.image_size) != (name, size):
+        raise Mismatch(
+            f"the extractor {name!r} was given a picture of {size[0]}×{size[1]} pixels, its "
+            f"features are of {features.extractor!r} and {features.image_size[0]}×"
+            f"{features.image_size[1]}."
+        )
+    spec = EXTRACTORS.get(name)
+    kind = (features.descriptors.shape[1], str(features.descriptors.dtype))
+    if spec is not None and kind != (spec.dimension, spec.dtype):
+        raise Mismatch(
+            f"{name!r} descriptors are {spec.dimension}-D {spec.dtype}, the extractor gave "
+            f"{kind[0]}-D {kind[1]}; choose a name of its own."
+        )
+    if max_keypoints is not None:
+        strongest = check_count("max_keypoints", max_keypoints, low=1)
+        features = features.take(np.arange(min(strongest, len(features))))
+    return features
 
 
 def find_extractor(name: str) -> ExtractorSpec:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,27 @@ from sfumato.privacy.subjects import (
 #: Sessions a memoised mechanism is asked in; each needs a key of its own, which is slow.
 _SESSIONS = 5_000
 _MOST_ENUMERATED = 16  # inputs of an own mechanism whose laws are compared in fractions
+
+
+class Auditable(Protocol):
+    """What `sf.audit` needs of an own mechanism: a finite world, and the draw of one answer.
+
+    Inputs are numbered; 0 and 1 should be the pair that is told apart most easily. A draw that
+    uses `source.coin` and `source.below` alone is enumerated where there are few inputs, and
+    judged in fractions; every other one is measured.
+    """
+
+    @property
+    def epsilon(self) -> float:
+        """The claim: no two inputs differ by more than e^ε in the chance of any answer."""
+        ...
+
+    @property
+    def num_inputs(self) -> int: ...
+
+    def draw(self, inputs: NDArray[np.uint32], source: RandomSource, /) -> NDArray[Any]:
+        """Answer each of (N,) inputs with a row of whole numbers: (N,) or (N, width)."""
+        ...
 
 
 def subject_of(mechanism: Any) -> Subject | None:
@@ -70,7 +91,7 @@ def _response_subject(mechanism: RandomizedResponse) -> Subject:
 
 
 class OwnSubject(Subject):
-    """A mechanism with `epsilon`, `num_inputs` and `draw(inputs, source)`; see `sf.Auditable`."""
+    """A mechanism with `epsilon`, `num_inputs` and `draw(inputs, source)`; see `Auditable`."""
 
     def __init__(self, mechanism: Any, source: RandomSource | None = None) -> None:
         num_inputs = getattr(mechanism, "num_inputs", None)

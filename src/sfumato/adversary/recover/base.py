@@ -7,8 +7,10 @@ the answer for a row does not depend on the order of the rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import wraps
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +21,15 @@ from sfumato.core.releases import Release
 from sfumato.core.types import Frozen, frozen_array
 
 Kind = TypeVar("Kind", bound=Release)
+Given = ParamSpec("Given")
 
 
 def _nothing_certified() -> NDArray[np.bool_]:
     return np.zeros(0, dtype=np.bool_)
+
+
+def _no_keypoints() -> NDArray[np.float32]:
+    return np.zeros((0, 2), dtype=np.float32)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,11 +39,13 @@ class Recovered(Frozen):
     descriptors  (N, n) float32 of unit length
     confidence   (N,) float32 in [0, 1], higher is surer
     certified    (N,) bool: the answer proves itself, see the attack; by default none does
+    keypoints    (N, 2) float32, where the release has these rows; `sf.score` needs them
     """
 
     descriptors: NDArray[np.float32]
     confidence: NDArray[np.float32]
     certified: NDArray[np.bool_] = field(default_factory=_nothing_certified)
+    keypoints: NDArray[np.float32] = field(default_factory=_no_keypoints)
 
     def __post_init__(self) -> None:
         descriptors = frozen_array("descriptors", self.descriptors, np.float32)
@@ -52,12 +61,37 @@ class Recovered(Frozen):
         self._set("descriptors", descriptors)
         self._set("confidence", confidence)
         self._set("certified", certified)
+        keypoints = frozen_array("keypoints", self.keypoints, np.float32)
+        check_shape("keypoints", keypoints, (count if len(keypoints) else None, 2))
+        self._set("keypoints", keypoints)
 
     def __len__(self) -> int:
         return len(self.descriptors)
 
     def __repr__(self) -> str:
         return f"Recovered({len(self)} descriptors, {int(self.certified.sum())} certified)"
+
+
+class Attack(Protocol):
+    """A release, and whatever public knowledge it names, in; what it believes of each row out.
+
+    An own attack is called like those of `sf.attacks`: attack(release, database=…).
+    """
+
+    def __call__(self, release: Any, /, *args: Any, **knowledge: Any) -> Recovered: ...
+
+
+def with_keypoints(attack: Callable[Given, Recovered]) -> Callable[Given, Recovered]:
+    """Let an attack say where its answers lie: at the keypoints of its (first) release."""
+
+    @wraps(attack)
+    def run(*args: Given.args, **knowledge: Given.kwargs) -> Recovered:
+        recovered = attack(*args, **knowledge)
+        given: Any = args[0] if args else next(iter(knowledge.values()))
+        first: Any = given if isinstance(given, Release) else given[0]
+        return replace(recovered, keypoints=first.keypoints)
+
+    return run
 
 
 def check_kind(release: Release, wanted: type[Kind], attack: str) -> Kind:

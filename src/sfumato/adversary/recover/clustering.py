@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.adversary.recover.base import Recovered, check_kind
+from sfumato.adversary.recover.base import Recovered, check_kind, with_keypoints
 from sfumato.adversary.recover.database import weighted_mean
 from sfumato.adversary.recover.geometry import (
     FLOOR,
@@ -36,6 +36,7 @@ Rows = NDArray[np.int64]
 _ROUNDS = 20
 
 
+@with_keypoints
 def clustering_attack(
     release: Release,
     *,

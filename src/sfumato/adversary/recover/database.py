@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.adversary.recover.base import Recovered, check_kind
+from sfumato.adversary.recover.base import Recovered, check_kind, with_keypoints
 from sfumato.adversary.recover.geometry import (
     FLOOR,
     Lifted,
@@ -46,6 +46,7 @@ class Neighbours:
     part: int | None
 
 
+@with_keypoints
 def database_attack(
     release: Release,
     *,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.adversary.recover.base import Recovered
+from sfumato.adversary.recover.base import Recovered, with_keypoints
 from sfumato.adversary.recover.bounds import finite_epsilon
 from sfumato.adversary.recover.geometry import Lifted, database_points, nearest_of_each
 from sfumato.adversary.recover.posterior import dictionary_of, lots
@@ -36,6 +36,7 @@ _SAME = 1e-3
 _NOT_SURE = np.zeros(1, dtype=np.float32)
 
 
+@with_keypoints
 def history_attack(
     releases: Sequence[Release],
     *,

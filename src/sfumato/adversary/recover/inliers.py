@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.adversary.recover.base import Recovered
+from sfumato.adversary.recover.base import Recovered, with_keypoints
 from sfumato.adversary.recover.bounds import uniform_accuracy
 from sfumato.adversary.recover.geometry import Lifted
 from sfumato.adversary.recover.posterior import dictionary_of, guess_words
@@ -27,6 +27,7 @@ from sfumato.dictionary import Dictionary
 Doubles = NDArray[np.float64]
 
 
+@with_keypoints
 def inliers_attack(
     release: Release,
     *,

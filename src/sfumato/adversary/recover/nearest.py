@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.adversary.recover.base import Recovered, check_kind
+from sfumato.adversary.recover.base import Recovered, check_kind, with_keypoints
 from sfumato.adversary.recover.geometry import (
     Lifted,
     database_points,
@@ -25,6 +25,7 @@ from sfumato.core.releases import Release, SubspaceRelease
 from sfumato.dictionary import Dictionary
 
 
+@with_keypoints
 def nearest_attack(
     release: Release,
     *,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.adversary.recover.base import Recovered, check_kind
+from sfumato.adversary.recover.base import Recovered, check_kind, with_keypoints
 from sfumato.adversary.recover.bounds import check_prior, finite_epsilon
 from sfumato.adversary.recover.context import WordContext, context_priors
 from sfumato.core.errors import InvalidInput, Mismatch
@@ -41,6 +41,7 @@ class Guess:
     probability: Doubles
 
 
+@with_keypoints
 def posterior_attack(
     release: Release,
     *,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.adversary.recover.base import Recovered
+from sfumato.adversary.recover.base import Recovered, with_keypoints
 from sfumato.adversary.recover.bounds import finite_epsilon
 from sfumato.adversary.recover.meeting import meeting_points
 from sfumato.adversary.recover.posterior import dictionary_of, lots, prior_of
@@ -42,6 +42,7 @@ class Vote:
     is_alone: NDArray[np.bool_]
 
 
+@with_keypoints
 def repeats_attack(
     releases: Sequence[Release],
     *,

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.adversary.recover.base import Recovered, check_kind
+from sfumato.adversary.recover.base import Recovered, check_kind, with_keypoints
 from sfumato.adversary.recover.choose_descriptor import Candidates, chances, held_twice, strangers
 from sfumato.adversary.recover.geometry import database_points
 from sfumato.adversary.recover.lattice import Precision, WholeVectors, whole_vectors
@@ -61,6 +61,7 @@ class _Row:
     trust: float  # in the point
 
 
+@with_keypoints
 def vertex_attack(
     release: Release,
     *,

@@ -93,8 +93,7 @@ class BalancedLifting:
         return SubspaceRelease(
             offsets=offsets.astype(np.float32),
             bases=bases.astype(np.float32),
-            reproducible=source.reproducible,
-            **release_fields(features, camera),
+            **release_fields(features, camera, source),
         )
 
     def _hybrid(self) -> SubspaceLifting:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.randomness import RandomSource
+from sfumato.core.randomness import RandomSource, check_source
 from sfumato.core.releases import Release
 from sfumato.core.types import Camera, Features, PrivacyEvent
 
 
+@runtime_checkable
 class Mechanism(Protocol):
-    """Turns the features of one picture into what leaves the device."""
+    """Turns the features of one picture into what leaves the device.
+
+    `sf.Pipeline` refuses what lacks one of the two methods. `sf.protect` refuses an event that is
+    no PrivacyEvent, an answer that is no Release, and a release whose ε is not the event's.
+    """
 
     def event(self, features: Features) -> PrivacyEvent:
         """What releasing these features will cost. Charged before anything is drawn."""
@@ -26,9 +31,16 @@ class Mechanism(Protocol):
         ...
 
 
-def release_fields(features: Features, camera: Camera | None) -> dict[str, Any]:
-    """The part of a release that all keypoint mechanisms send alike."""
+def release_fields(
+    features: Features, camera: Camera | None, rng: RandomSource | None = None
+) -> dict[str, Any]:
+    """The part of a release that all keypoint mechanisms send alike.
+
+    rng  what the release was drawn with: a release from a known seed is marked as such, and is
+         refused by everything that sends. None where nothing was drawn from it.
+    """
     return {
+        "reproducible": rng is not None and check_source(rng).reproducible,
         "keypoints": features.keypoints,
         "image_size": features.image_size,
         "extractor": features.extractor,

@@ -40,8 +40,7 @@ class Plain:
     ) -> PlainRelease:
         return PlainRelease(
             descriptors=features.descriptors,
-            reproducible=check_source(rng).reproducible,
-            **release_fields(features, camera),
+            **release_fields(features, camera, check_source(rng)),
         )
 
 
@@ -99,8 +98,7 @@ class Naive:
         return CandidateRelease(
             candidates=self.draw(features.descriptors, source),
             epsilon=self.epsilon,
-            reproducible=source.reproducible,
-            **release_fields(features, camera),
+            **release_fields(features, camera, source),
         )
 
     def draw(self, truth: NDArray[np.uint8], source: RandomSource) -> NDArray[np.uint8]:

@@ -116,8 +116,7 @@ class SubspaceLifting:
         return SubspaceRelease(
             offsets=offsets.astype(self.precision),
             bases=bases.astype(self.precision),
-            reproducible=source.reproducible,
-            **release_fields(features, camera),
+            **release_fields(features, camera, source),
         )
 
     def lift(self, descriptors: NDArray[Any], source: RandomSource) -> tuple[Doubles, Doubles]:

@@ -80,8 +80,7 @@ class SubsetMechanism:
             num_words=self.dictionary.num_words,
             dictionary=self.dictionary.fingerprint,
             epsilon=self.epsilon,
-            reproducible=source.reproducible,
-            **release_fields(features, camera),
+            **release_fields(features, camera, source),
         )
 
     def nearest_words(self, features: Features) -> NDArray[np.uint32]:

@@ -9,9 +9,9 @@ from typing import Any
 from sfumato.core.progress import Progress
 from sfumato.detectors import DETECTORS, Detector, YoloFile, find_detectors
 from sfumato.dictionary import Dictionary
-from sfumato_papers.attacker_knowledge import load_words
 from sfumato_papers.harness.command import Report, make_command
 from sfumato_papers.harness.options import needed
+from sfumato_papers.ldp_feat.attacker_knowledge import load_words
 from sfumato_papers.ldp_feat.inversion.networks import Budget, Networks
 from sfumato_papers.ldp_feat.inversion.outcomes import (
     OutcomeFile,
@@ -104,8 +104,8 @@ def _report(path: Path, settings: Settings, ran: Any) -> Report:
             sheets.append(str(sheet))
     facts = {
         **results.facts,
-        "rows": [row.as_dict() for row in rows],
-        "steps": {name: gap.__dict__ for name, gap in steps_down(results)},
+        "rows": rows,
+        "steps": dict(steps_down(results)),
         "absent": {row.name: reason for row, reason in results.absent.items()},
         "plot": str(plot),
         "sheets": sheets,

@@ -40,7 +40,7 @@ from sfumato.features import extract, list_images
 from sfumato.features.image import decode_image
 from sfumato.privacy.defence import Defence
 from sfumato.privacy.known_truth import NUM_SUB_DATABASES
-from sfumato_papers.harness.work import seed_of, tracked
+from sfumato_papers.harness.work import evenly, seed_of, tracked
 
 SIDE = 256
 MAX_KEYPOINTS = 1000
@@ -64,9 +64,7 @@ def load_squares(
     """So many pictures of a folder, spread evenly, and how many could not be read."""
     if num_pictures is not None:
         check_count("num-pictures", num_pictures, low=1)
-    names = list_images(folder)
-    step = max(len(names) / num_pictures, 1.0) if num_pictures else 1.0
-    chosen = [names[int(i * step)] for i in range(min(num_pictures or len(names), len(names)))]
+    chosen = evenly(list_images(folder), num_pictures)
     pictures, unreadable = [], 0
     for name in tracked(chosen, "reading pictures", progress):
         try:

@@ -75,7 +75,7 @@ class FakeNetworks(Networks):
     """Has a painter for everything but what was trained on subspaces."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
+        super().__init__(folder, GRID)
         self.seen: list[Source] = []
         self.fingerprint = "first"
 

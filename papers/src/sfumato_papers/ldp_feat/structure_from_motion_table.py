@@ -126,7 +126,7 @@ def report_lines(rows: Sequence[Row]) -> list[str | Table]:
         ("N", "mean_keypoints", ",.0f"), ("ε·N", "picture_epsilon", ",.0f"),
         ("images", lambda row: f"{row['registered']}/{row['images']}"), ("points", "points", ","),
         ("≥3", "long_tracks", ","),
-        ("% raw", lambda row: row["long_tracks"] / raw[row["scene"]] if row["scene"] in raw else None,
+        ("% raw", lambda row: raw.get(row["scene"]) and row["long_tracks"] / raw[row["scene"]],
          ".0p"),
         ("matched", "long_tracks_by_matches", ","), ("chance", "long_tracks_by_chance", ","),
         ("track", "mean_track_length", ".2f"), ("reproj px", "mean_reprojection_error_px", ".2f"),

@@ -7,7 +7,6 @@ again. Releases are drawn with known seeds: for measuring, not for sending.
 from __future__ import annotations
 
 import hashlib
-import io
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +31,6 @@ from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput, UnreadableImage
 from sfumato.core.progress import Progress, silent
 from sfumato.core.releases import KeypointRelease, PlainRelease, SubspaceRelease, WordRelease
-from sfumato.core.storage import write_file
 from sfumato.core.types import Features
 from sfumato.detectors.base import Boxes, Detector, check_boxes
 from sfumato.dictionary import Dictionary
@@ -216,10 +214,8 @@ class Releases:
         except (OSError, ValueError, EOFError):
             found = self._attack(release, attack)
             descriptors = in_own_numbers(found.descriptors, release.extractor)
-            data = io.BytesIO()
-            np.save(data, descriptors)
             file.parent.mkdir(parents=True, exist_ok=True)
-            write_file(file, data.getvalue())
+            np.save(file, descriptors)  # half a file would be made again
         return PlainRelease(
             descriptors=descriptors,
             keypoints=release.keypoints,

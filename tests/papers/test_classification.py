@@ -83,10 +83,12 @@ def test_noise_costs_accuracy_and_every_row_says_what_a_picture_pays(
     rows = summarise("mnist", outcomes)
     assert len(rows) == 4
     for row in rows:
-        clean = row.setting.epsilon is None
-        assert row.picture_epsilon == (None if clean else 0.5 * 256)
-        assert row.paper is None  # the paper prints no pixel row
-    knn = {row.setting.epsilon: row.accuracy for row in rows if row.setting.learner == "knn"}
+        clean = row["epsilon_per_code"] is None
+        assert row["epsilon_per_picture"] == (None if clean else 0.5 * 256)
+        assert row["paper_percent"] is None  # the paper prints no pixel row
+    knn = {
+        row["epsilon_per_code"]: row["accuracy_percent"] for row in rows if row["learner"] == "knn"
+    }
     assert knn[None] > 75 > knn[0.5] + 10  # K = 100 of 700 pictures is far too many
     assert any("Labels are not protected" in note for note in NOTES)
     assert any("128" in row for row in table(rows).rows)
@@ -118,7 +120,7 @@ def test_the_encoder_of_each_epsilon_is_chosen_without_test_pictures(
     best = f"{choice['encoder']}, {choice['learner']}"
     assert choice["held_out_accuracy"][best] == max(choice["held_out_accuracy"].values())
     (row,) = summarise("mnist", [outcome])
-    assert row.paper == best_of_paper("mnist", 1.0)
+    assert row["paper_percent"] == best_of_paper("mnist", 1.0)
 
 
 def test_a_missing_package_is_told_and_the_rest_is_run(

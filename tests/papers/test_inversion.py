@@ -75,7 +75,7 @@ class FakeNetworks(Networks):
     """Has a painter for everything but what was trained on subspaces."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
+        super().__init__(folder, GRID)
         self.seen: list[Source] = []
         self.fingerprint = "first"
 
@@ -204,11 +204,11 @@ def test_the_tables_show_intervals_units_papers_and_what_is_missing(folder: Path
     for line in shown.splitlines():
         if "sub-hybrid" in line:
             assert "ε" not in line
-    rows = {row.setting: row for row in summarise(results)}
+    rows = {row["setting"]: row for row in summarise(results)}
     raw = rows[Setting("raw")]
-    assert raw.ssim.low <= raw.ssim.mean <= raw.ssim.high
+    assert raw["ssim"].low <= raw["ssim"].mean <= raw["ssim"].high
     lifted = rows[Setting("nearest", Defence(strategy="sub-hybrid", dimension=4))]
-    assert lifted.num_bytes > 4 * raw.num_bytes
+    assert lifted["num_bytes"] > 4 * raw["num_bytes"]
     steps = dict(steps_down(results))
     assert any("ε = 16 − ε = 4" in name for name in steps)
     assert any("m = 4: raw − vertex" in name for name in steps)

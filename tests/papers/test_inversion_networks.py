@@ -11,7 +11,8 @@ from commands import sfumato_json
 from recoveries import WORDS
 from sfumato.core.errors import InvalidInput, Missing
 from sfumato.privacy.defence import Defence
-from sfumato_papers.ldp_feat.inversion.networks import Budget, Networks, Wanted
+from sfumato_papers.ldp_feat.inversion.networks import Networks, Wanted
+from sfumato_papers.ldp_feat.inversion.painting import Settings
 from sfumato_papers.ldp_feat.inversion.releases import Picture, Releases
 from support import photograph
 
@@ -19,11 +20,11 @@ from support import photograph
 def test_a_missing_network_is_not_replaced_by_another(tmp_path: Path) -> None:
     wanted = Wanted("words", Defence(num_words=64, subset_size=2, epsilon=10))
     with pytest.raises(Missing, match="no network sift-words-64-2-10; give --train"):
-        Networks(tmp_path).find(wanted)
+        Networks(tmp_path, Settings()).find(wanted)
     with pytest.raises(InvalidInput, match="budget must be at least 1"):
-        Budget((tmp_path,), 0)
+        Settings(train=(tmp_path,), budget=0)
     with pytest.raises(InvalidInput, match="minutes"):
-        Budget((tmp_path,), 10, minutes=-1)
+        Settings(train=(tmp_path,), minutes=-1)
 
 
 def test_the_shipped_network_paints_what_was_sent_and_less_the_smaller_epsilon_is(
@@ -51,7 +52,7 @@ def test_a_missing_attacker_is_trained_within_its_budget(tmp_path: Path) -> None
     (tmp_path / "photos").mkdir()
     photo = photograph()[:256, 100:356]
     Image.fromarray(photo).save(tmp_path / "photos" / "one.png")
-    budget = Budget((tmp_path / "photos",), 2, width=4, perceptual=0, threads=1)
+    budget = Settings(train=(tmp_path / "photos",), budget=2, width=4, perceptual=False, threads=1)
     networks = Networks(tmp_path / "nets", budget, dictionary=WORDS)
     words = Defence(num_words=WORDS.num_words, subset_size=2, epsilon=10)
     wanted = Wanted("words", words)
@@ -64,4 +65,4 @@ def test_a_missing_attacker_is_trained_within_its_budget(tmp_path: Path) -> None
     assert (facts.steps, facts.width, facts.shipped) == (2, 4, False)
     assert facts.seconds is not None
     assert facts.seconds > 0
-    assert Networks(tmp_path / "nets").has(wanted)  # found again without a budget
+    assert Networks(tmp_path / "nets", Settings()).has(wanted)  # found again without a budget

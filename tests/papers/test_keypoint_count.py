@@ -15,11 +15,11 @@ from server.mapping.worlds import point_world, write_scene
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.server.mapping import Map
 from sfumato_papers.harness.command import Report
-from sfumato_papers.posed_pairs import choose_pairs, scene_folders
 from sfumato_papers.reverse.keypoint_count import JOURNAL, Outcome, Setting, Settings
-from sfumato_papers.reverse.keypoint_count_matching import Counts, Side, compare
+from sfumato_papers.reverse.keypoint_count_matching import Counts, Side, as_vectors, compare
 from sfumato_papers.reverse.keypoint_count_pictures import Rebuilt, fit_picture, read_privacy
 from sfumato_papers.reverse.keypoint_count_table import draw_plot, losses, report_lines, summarise
+from sfumato_papers.reverse.posed_pairs import choose_pairs, scene_folders
 from synthetic import MAPPING_POSES, make_map, make_room
 
 HEAD = {"scenes": ["a"], "images": 3, "points": 900, "pairs": 2, "possible_pairs": 3, "controls": 1}
@@ -34,7 +34,7 @@ def test_matches_are_counted_against_the_known_lines_for_every_corner_of_the_tab
     world = point_world(num_images=2, num_points=200, clutter=40)
     names = sorted(world.features)
     first, second = (
-        Side.of(item, np.arange(len(item)), world.cameras[name], world.poses[name])
+        Side(item, as_vectors(item), world.cameras[name], world.poses[name])
         for name in names
         for item in [world.features[name]]
     )
@@ -47,7 +47,8 @@ def test_matches_are_counted_against_the_known_lines_for_every_corner_of_the_tab
     everything = set(world.truth[names[1]]) - {-1}
     assert len(seen[0] & everything) <= whole.num_right <= len(seen[0] & everything) + 3
     assert whole.num_ransac is None
-    nothing = Side.of(first.features, np.arange(0), first.camera, first.pose)
+    nobody = first.features.take(np.arange(0))
+    nothing = Side(nobody, as_vectors(nobody), first.camera, first.pose)
     assert compare(nothing, second, (60,))[60] == Counts(0, 0, 0, 0)
 
 
@@ -95,11 +96,10 @@ def test_recall_loss_and_chance_are_read_from_outcomes_alone(tmp_path: Path) -> 
     ssim = [Rebuilt("sift", "strength", 200, name, 180, value) for name, value in
             (("x", 0.4), ("y", 0.6))]  # fmt: skip
     many, few = summarise(found, ssim)
-    assert (many.recall, few.recall) == ((1.0, 1.0, 1.0), (0.5, 0.5, 1.0))
-    assert (few.controls, few.bound, many.ratio) == (0.0, 0.5, 1.0)
-    assert many.privacy is None
-    assert few.privacy is not None
-    assert few.privacy.mean == pytest.approx(0.5)
+    assert (many["recall"], few["recall"]) == ([1.0, 1.0, 1.0], [0.5, 0.5, 1.0])
+    assert (few["controls"], few["bound"], many["recall_with_ratio_test"]) == (0.0, 0.5, 1.0)
+    assert many["one_minus_ssim"] is None
+    assert few["one_minus_ssim"].mean == pytest.approx(0.5)
     (loss,) = losses([many, few])
     assert "100.0 → 50.0 (+50.0 lost)" in loss
     assert "100.0 → 100.0 (+0.0 lost)" in loss

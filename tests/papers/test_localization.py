@@ -28,9 +28,8 @@ from sfumato_papers.ldp_feat.localization_predictions import (
     open_predictions,
     read_predictions,
 )
-from sfumato_papers.ldp_feat.localization_scores import choose_rows, evaluate
-from sfumato_papers.ldp_feat.localization_table import report_lines
-from sfumato_papers.poses import judge, pose_numbers
+from sfumato_papers.ldp_feat.localization_table import choose_rows, evaluate, report_lines
+from sfumato_papers.ldp_feat.poses import judge, pose_numbers
 from synthetic import pose_at
 
 SMALL = Settings(epsilons=(8.0,), words=(512,), num_seeds=2, iterations=500)
@@ -163,22 +162,21 @@ def test_the_tables_figures_are_those_of_the_predictions(done: Path) -> None:
     found = read_predictions(done)
     rows = evaluate(found)
     for row in rows:
-        own = [entry for entry in found.predictions if entry.setting == row.setting]
-        assert row.num_answers == len(own)
-        assert row.num_returned == sum(entry.pose is not None for entry in own)
-        assert row.median_matches == np.median([entry.num_matches for entry in own])
+        own = [entry for entry in found.predictions if entry.setting == row["setting"]]
+        assert row["answers"] == len(own)
+        assert row["poses_returned"] == sum(entry.pose is not None for entry in own)
+        assert row["median_matches"] == np.median([entry.num_matches for entry in own])
         good = 0
         for entry in own:
             truth = found.truth[entry.query]
             if entry.answer is not None and truth is not None:
                 distance, degrees = entry.answer.error_to(truth)
                 good += distance <= 0.25 and degrees <= 2
-        assert row.within is not None
-        assert row.within[0] == good
-        if row.setting.epsilon == 8.0:
-            assert row.picture_epsilon == 8 * row.mean_keypoints
-    ours = next(row for row in rows if row.setting.recipe == "sfumato" and row.num_seeds == 2)
-    assert ours.within == (4, 4, 4)
+        assert row["within"][0]["share"] == good / len(own)
+        if row["setting"].epsilon == 8.0:
+            assert row["epsilon_per_picture"] == 8 * row["mean_keypoints"]
+    ours = next(row for row in rows if row["setting"].recipe == "sfumato" and row["seeds"] == 2)
+    assert [one["share"] for one in ours["within"]] == [1, 1, 1]
     text = Report(report_lines(rows, found)).text()
     assert "100 [51–100]" in text
     assert "not for sending" in text
@@ -187,15 +185,15 @@ def test_the_tables_figures_are_those_of_the_predictions(done: Path) -> None:
 def test_the_best_is_chosen_for_the_paper_and_the_rule_for_ours(done: Path) -> None:
     found = read_predictions(done)
     rows = evaluate(found)
-    paper = next(row for row in rows if row.setting.recipe == "paper" and row.num_seeds == 2)
-    worse = replace(
-        paper, setting=replace(paper.setting, num_words=64), within=(0, 0, 0), num_wrong=4
-    )
-    best = replace(paper, within=(4, 4, 4), num_wrong=0)
+    paper = next(row for row in rows if row["setting"].recipe == "paper" and row["seeds"] == 2)
+    none, all_of_them = ([{"share": share}] * 3 for share in (0, 1))
+    smaller = replace(paper["setting"], num_words=64)
+    worse = {**paper, "setting": smaller, "within": none, "wrong_poses": 4}
+    best = {**paper, "within": all_of_them, "wrong_poses": 0}
     shown = choose_rows([worse, best], found)
-    assert [(row.setting.num_words, row.chosen) for row in shown] == [(512, "best of 2")]
-    ours = next(row for row in rows if row.setting.recipe == "sfumato" and row.num_seeds == 2)
-    assert [row.chosen for row in choose_rows([ours], found)] == ["rule"]
+    assert [(row["setting"].num_words, row["chosen"]) for row in shown] == [(512, "best of 2")]
+    ours = next(row for row in rows if row["setting"].recipe == "sfumato" and row["seeds"] == 2)
+    assert [row["chosen"] for row in choose_rows([ours], found)] == ["rule"]
 
 
 def test_in_the_control_every_pose_is_wrong() -> None:
@@ -203,7 +201,7 @@ def test_in_the_control_every_pose_is_wrong() -> None:
     pose = tuple(pose_numbers(TRUTHS[0]))
     answer = Prediction(setting, 0, "room/q0.png", 9, pose, 20, 30, -9.0, 0.1, None)
     found = read_like([answer])
-    assert evaluate(found)[0].num_wrong == 1
+    assert evaluate(found)[0]["wrong_poses"] == 1
     assert "1 poses returned" in Report(report_lines(evaluate(found), found)).text()
 
 
@@ -223,12 +221,11 @@ def test_a_list_of_pairs_replaces_retrieval(tmp_path: Path) -> None:
 def test_lifted_queries_are_a_row_without_epsilon(tmp_path: Path) -> None:
     settings = replace(SMALL, recipes=("sfumato",), num_seeds=1, dimensions=(2,), epsilons=())
     found = read_predictions(predict(tmp_path / "p.jsonl", settings))
-    rows = {row.setting.recipe: row for row in choose_rows(evaluate(found), found)}
+    rows = {row["setting"].recipe: row for row in choose_rows(evaluate(found), found)}
     lifted = rows["lifted"]
-    assert (lifted.setting.strategy, lifted.setting.dimension) == ("sub-hybrid", 2)
-    assert lifted.picture_epsilon is None
-    assert lifted.within is not None
-    assert lifted.within[0] == 2
+    assert (lifted["setting"].strategy, lifted["setting"].dimension) == ("sub-hybrid", 2)
+    assert lifted["epsilon_per_picture"] is None
+    assert lifted["within"][0]["share"] == 1
     shown = Report(report_lines([*rows.values()], found)).text()
     assert "lifted sub-hybrid, m = 2" in shown
     assert "no guarantee exists" in shown

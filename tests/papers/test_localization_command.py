@@ -18,7 +18,7 @@ from sfumato.datasets.scenes import open_scenes
 from sfumato.server.mapping import Map
 from sfumato_papers.ldp_feat.localization_predictions import read_predictions
 from sfumato_papers.ldp_feat.localization_table import map_dictionary
-from sfumato_papers.poses import pose_numbers
+from sfumato_papers.ldp_feat.poses import pose_numbers
 
 POSES = render_views(7)[1]
 

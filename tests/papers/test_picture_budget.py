@@ -14,8 +14,15 @@ from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.datasets.scenes import Problem, Query
 from sfumato_papers.harness.command import Report
 from sfumato_papers.harness.outcomes import Kept
-from sfumato_papers.ours.picture_budget import JOURNAL, Settings, run_budget
-from sfumato_papers.ours.picture_budget_shares import Outcome, Split, best_of, shares
+from sfumato_papers.ours.picture_budget import (
+    JOURNAL,
+    Outcome,
+    Settings,
+    Split,
+    best_of,
+    run_budget,
+    shares,
+)
 from sfumato_papers.ours.picture_budget_table import advise, draw_plot, report_lines
 from synthetic import CAMERA, DICTIONARY, MAPPING_POSES, make_map, make_room, pose_at
 
@@ -49,11 +56,10 @@ def test_few_strong_words_localize_where_many_weak_ones_do_not(tmp_path: Path) -
     assert len(outcomes) == 5
     assert all(outcome.spent <= 1600 + 1e-9 for outcome in outcomes)
     (advice,) = advise(head, outcomes)
-    assert advice.chosen.split.num_keypoints == 200
-    assert advice.judged is not None
-    assert advice.baseline is not None
-    assert (advice.judged.share, advice.baseline.share, advice.gain) == (1, 0, 1)
-    assert not advice.is_beyond_doubt  # one answer each proves nothing
+    assert advice["chosen_by"]["num_keypoints"] == 200
+    shares_of = advice["judged"]["share"], advice["all_keypoints"]["share"]
+    assert (*shares_of, advice["gain"]) == (1, 0, 1)
+    assert not advice["intervals_apart"]  # one answer each proves nothing
     shown = Report(report_lines(head, outcomes, every=True)).text()
     for words in (
         "per descriptor",
@@ -95,15 +101,14 @@ def test_draws_that_choose_do_not_judge(tmp_path: Path) -> None:
     baseline = [outcome(1, name, False, **base) for name in names]
     found = [*lucky, *other, *baseline]
     (best,) = best_of(shares(found, tuning=True)).values()
-    assert (best.split.num_words, best.share) == (1024, 1.0)
+    assert (best["num_words"], best["share"]) == (1024, 1.0)
     (advice,) = advise({"queries": 10}, found)
-    assert advice.judged is not None
-    assert advice.judged.share == 0
-    assert advice.gain == 0
+    assert advice["judged"]["share"] == 0
+    assert advice["gain"] == 0
     good = [*found, *(outcome(seed, name, True) for seed in (2, 3) for name in names)]
     (advice,) = advise({"queries": 10}, good)
-    assert advice.gain == pytest.approx(2 / 3)
-    assert advice.is_beyond_doubt
+    assert advice["gain"] == pytest.approx(2 / 3)
+    assert advice["intervals_apart"]
     draw_plot([advice], tmp_path / "plot.png")
     assert (tmp_path / "plot.png").read_bytes()[:4] == b"\x89PNG"
 

@@ -13,8 +13,8 @@ from PIL import Image
 from commands import sfumato, sfumato_json
 from recoveries import PUBLIC, WORDS, crowded
 from sfumato.core.errors import InvalidInput, Mismatch
-from sfumato_papers.attacker_knowledge import load_words
 from sfumato_papers.harness.command import Report
+from sfumato_papers.ldp_feat.attacker_knowledge import load_words
 from sfumato_papers.ldp_feat.recovery.lifts import Settings, open_results, read_results, run_recover
 from sfumato_papers.ldp_feat.recovery.rows import summarise
 from sfumato_papers.ldp_feat.recovery.tables import report_lines

@@ -83,11 +83,12 @@ def test_predictions_are_judged_from_disk_alone(tmp_path: Path) -> None:
     good.write_text(json.dumps(prediction()))
     failed.write_text(json.dumps(prediction(poses={}, tracks=[0], reason="nothing overlaps")))
     row, lost = read_rows([good, failed])
-    assert (row.registered, row.images, row.points, row.long_tracks) == (3, 3, 8, 4)
-    assert row.mean_track_length == pytest.approx((4 * 2 + 3 * 3 + 4) / 8)
-    assert row.max_camera_error == pytest.approx(0, abs=1e-9)  # three times larger: a similarity
-    assert row.picture_epsilon == 1000.0
-    assert (lost.registered, lost.points, lost.max_camera_error) == (0, 0, None)
+    counts = [row[name] for name in ("registered", "images", "points", "long_tracks")]
+    assert counts == [3, 3, 8, 4]
+    assert row["mean_track_length"] == pytest.approx((4 * 2 + 3 * 3 + 4) / 8)
+    assert row["max_camera_error"] == pytest.approx(0, abs=1e-9)  # three times larger: a similarity
+    assert row["picture_epsilon"] == 1000.0
+    assert [lost[name] for name in ("registered", "points", "max_camera_error")] == [0, 0, None]
     shown = Report(report_lines([row, lost])).text()
     for words in ("3/3", "0/3", "nothing overlaps", "3,078 points", "k·ε", "two-view tracks"):
         assert words in shown

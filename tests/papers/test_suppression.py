@@ -22,7 +22,6 @@ from sfumato.datasets.pascal import Annotated, read_annotated
 from sfumato.detectors.base import Boxes
 from sfumato.dictionary import Dictionary
 from sfumato.features import extract
-from sfumato_papers.harness.command import Report
 from sfumato_papers.reverse.suppression import JOURNAL, Settings, run_suppression
 from sfumato_papers.reverse.suppression_attacks import (
     Again,
@@ -32,7 +31,7 @@ from sfumato_papers.reverse.suppression_attacks import (
 )
 from sfumato_papers.reverse.suppression_cost import changed_copy, count_inliers, moved_boxes
 from sfumato_papers.reverse.suppression_page import suppression_page
-from sfumato_papers.reverse.suppression_table import Results, report_lines
+from sfumato_papers.reverse.suppression_table import Results, notes
 from support import photograph
 
 GRID = Settings(max_keypoints=300, num_seeds=1)
@@ -110,14 +109,14 @@ def test_a_run_that_was_stopped_goes_on(
 def test_the_table_tells_shares_and_what_they_mean(outcomes: Path) -> None:
     head, found = JOURNAL.read(outcomes)
     again = [Again("p0", "nothing", 4, 2, 1), Again("p0", "given", 4, 0, 0)]
-    rows = {(row.hide, row.has_decoys): row for row in Results(head, found, again).rows()}
-    assert rows["nothing", False].found_again == 0.5
-    assert rows["nothing", False].by_chance == 0.25
-    assert rows["given", False].found_again == 0
-    assert rows["given", True].found_again is None
-    assert rows["nothing", False].on_people == 1
+    rows = {(row["hide"], row["has_decoys"]): row for row in Results(head, found, again).rows()}
+    assert rows["nothing", False]["found_again"] == 0.5
+    assert rows["nothing", False]["by_chance"] == 0.25
+    assert rows["given", False]["found_again"] == 0
+    assert rows["given", True]["found_again"] is None
+    assert rows["nothing", False]["on_people"] == 1
     auc = {"decoys": 9, "positions": 0.6, "words": 0.7}
-    text = Report(report_lines(Results(head, found, again, auc))).text()
+    text = "\n".join(notes(Results(head, found, again, auc)))
     for phrase in ("'half' finds 2 of them", "ε = 10 per descriptor", "not protected", "AUC 0.60"):
         assert phrase in text
     results, black = Results(head, found, again), np.zeros((8, 8, 3), np.uint8)

@@ -73,11 +73,6 @@ class Setting:
     distance: str = "point-point"
     precision: str = "float32"
 
-    @property
-    def half(self) -> str:
-        """The precision where it is not the usual one."""
-        return self.precision.replace("float32", "")
-
 
 @dataclass(frozen=True)
 class Outcome:

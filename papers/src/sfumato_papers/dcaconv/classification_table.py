@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,52 +19,31 @@ from sfumato_papers.dcaconv.classification import (
 )
 from sfumato_papers.dcaconv.pictures import open_problem
 from sfumato_papers.dcaconv.recipes import ENCODERS, EPSILONS, RECIPES
-from sfumato_papers.harness import plot as draw
 from sfumato_papers.harness.command import Report, make_command
 from sfumato_papers.harness.options import needed
-from sfumato_papers.harness.table import Table, table_of
+from sfumato_papers.harness.plot import BLUE, GOLD, GRAY, GREEN, RED, draw, lines
+from sfumato_papers.harness.table import Table, grouped, spread, table_of
 
-#: (encoder, learner, dataset) → accuracy in percent at each ε.
-TABLES: dict[tuple[str, str, str], tuple[float, ...]] = {
-    # Table 1, d = 16
-    ("dcaconv-16", "naive-bayes", "mnist"): (
-        77.52, 86.35, 87.15, 87.19, 87.07, 86.97, 86.92, 86.92, 86.90, 86.90,
-    ),
-    ("dcaconv-16", "naive-bayes", "fashion"): (
-        58.96, 68.27, 68.71, 68.88, 68.89, 68.94, 68.94, 68.90, 68.90, 68.80,
-    ),
-    ("dcaconv-16", "naive-bayes", "yaleb"): (
-        10.52, 44.27, 68.29, 75.32, 78.89, 79.43, 80.63, 80.70, 81.32, 81.71,
-    ),
-    ("dcaconv-16", "knn", "mnist"): (
-        24.72, 68.92, 81.96, 86.05, 88.00, 89.37, 89.95, 90.27, 90.46, 90.50,
-    ),
-    ("dcaconv-16", "knn", "fashion"): (
-        20.56, 48.58, 57.35, 63.40, 68.21, 71.54, 74.14, 75.64, 76.73, 78.70,
-    ),
-    ("dcaconv-16", "knn", "yaleb"): (
-        6.01, 49.56, 90.76, 95.18, 95.88, 95.91, 95.88, 95.77, 95.77, 95.92,
-    ),
-    # Table 2, d = 2; its Fashion naive-Bayes row is that of Table 1, digit for digit: a misprint
-    ("dcaconv-2", "naive-bayes", "mnist"): (
-        76.38, 77.30, 77.21, 77.10, 77.04, 76.96, 76.91, 76.89, 76.83, 76.60,
-    ),
-    ("dcaconv-2", "naive-bayes", "fashion"): (
-        58.96, 68.27, 68.71, 68.88, 68.89, 68.94, 68.94, 68.90, 68.90, 68.80,
-    ),
-    ("dcaconv-2", "naive-bayes", "yaleb"): (
-        24.01, 44.76, 43.94, 43.38, 43.16, 42.91, 42.86, 42.74, 42.74, 42.74,
-    ),
-    ("dcaconv-2", "knn", "mnist"): (
-        65.96, 85.25, 88.27, 89.21, 89.69, 89.95, 90.04, 90.19, 90.24, 90.20,
-    ),
-    ("dcaconv-2", "knn", "fashion"): (
-        69.66, 70.90, 70.62, 70.52, 70.43, 70.39, 70.39, 70.37, 70.32, 70.30,
-    ),
-    ("dcaconv-2", "knn", "yaleb"): (
-        79.33, 95.50, 95.35, 95.46, 95.58, 95.55, 95.61, 95.66, 95.75, 95.80,
-    ),
-}  # fmt: skip
+#: Accuracy in percent at each of EPSILONS: Table 1 has d = 16, Table 2 d = 2. The row of Fashion
+#: with naive Bayes is the same in both, digit for digit: a misprint.
+_PRINTED = """
+dcaconv-16 naive-bayes mnist   77.52 86.35 87.15 87.19 87.07 86.97 86.92 86.92 86.90 86.90
+dcaconv-16 naive-bayes fashion 58.96 68.27 68.71 68.88 68.89 68.94 68.94 68.90 68.90 68.80
+dcaconv-16 naive-bayes yaleb   10.52 44.27 68.29 75.32 78.89 79.43 80.63 80.70 81.32 81.71
+dcaconv-16 knn         mnist   24.72 68.92 81.96 86.05 88.00 89.37 89.95 90.27 90.46 90.50
+dcaconv-16 knn         fashion 20.56 48.58 57.35 63.40 68.21 71.54 74.14 75.64 76.73 78.70
+dcaconv-16 knn         yaleb    6.01 49.56 90.76 95.18 95.88 95.91 95.88 95.77 95.77 95.92
+dcaconv-2  naive-bayes mnist   76.38 77.30 77.21 77.10 77.04 76.96 76.91 76.89 76.83 76.60
+dcaconv-2  naive-bayes fashion 58.96 68.27 68.71 68.88 68.89 68.94 68.94 68.90 68.90 68.80
+dcaconv-2  naive-bayes yaleb   24.01 44.76 43.94 43.38 43.16 42.91 42.86 42.74 42.74 42.74
+dcaconv-2  knn         mnist   65.96 85.25 88.27 89.21 89.69 89.95 90.04 90.19 90.24 90.20
+dcaconv-2  knn         fashion 69.66 70.90 70.62 70.52 70.43 70.39 70.39 70.37 70.32 70.30
+dcaconv-2  knn         yaleb   79.33 95.50 95.35 95.46 95.58 95.55 95.61 95.66 95.75 95.80
+"""
+TABLES = {
+    (encoder, learner, dataset): tuple(map(float, cells))
+    for encoder, learner, dataset, *cells in map(str.split, _PRINTED.strip().splitlines())
+}
 
 
 def paper_accuracy(encoder: str, learner: str, dataset: str, epsilon: float | None) -> float | None:
@@ -83,73 +61,42 @@ def best_of_paper(dataset: str, epsilon: float | None) -> float | None:
     return max(cells, default=None)
 
 
-@dataclass(frozen=True)
-class Row:
-    """One setting over its seeds.
-
-    accuracy, spread  in percent: mean and standard deviation between seeds
-    paper             its cell for this row, or for our recipe its best cell at this ε
-    """
-
-    dataset: str
-    setting: Setting
-    num_values: int
-    num_codes: int
-    num_seeds: int
-    accuracy: float
-    spread: float
-    paper: float | None
-    choices: tuple[str, ...]
-
-    @property
-    def picture_epsilon(self) -> float | None:
-        """m·ε: what all codes of one picture compose to."""
-        epsilon = self.setting.epsilon
-        return None if epsilon is None else epsilon * self.num_codes
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "dataset": self.dataset,
-            "recipe": self.setting.recipe,
-            "encoder": self.setting.encoder,
-            "learner": self.setting.learner,
-            "num_values": self.num_values,
-            "num_codes": self.num_codes,
-            "epsilon_per_code": self.setting.epsilon,
-            "epsilon_per_picture": self.picture_epsilon,
-            "not_protected": "labels",
-            "accuracy_percent": self.accuracy,
-            "spread_between_seeds": self.spread,
-            "seeds": self.num_seeds,
-            "paper_percent": self.paper,
-            "settings": list(self.choices),
-        }
+Row = dict[str, Any]
 
 
 def summarise(dataset: str, outcomes: Sequence[Outcome]) -> list[Row]:
-    """A row for every setting, in the paper's order."""
+    """A row for every setting, in the paper's order, over its seeds.
+
+    paper_percent  its cell for this row, or for our recipe its best cell at this ε; it has no
+                   guarantee for the whole picture
+    """
     rows = []
-    for setting in sorted(dict.fromkeys(outcome.setting for outcome in outcomes), key=_place):
-        chosen = [outcome for outcome in outcomes if outcome.setting == setting]
-        shares = 100 * np.array([outcome.accuracy for outcome in chosen])
+    groups = grouped(outcomes, lambda outcome: outcome.setting)
+    for setting in sorted(groups, key=_place):
+        first, epsilon = groups[setting][0], setting.epsilon
+        shares = 100 * np.array([outcome.accuracy for outcome in groups[setting]])
+        paper = None
         if setting.recipe == "paper":
-            paper = paper_accuracy(setting.encoder, setting.learner, dataset, setting.epsilon)
+            paper = paper_accuracy(setting.encoder, setting.learner, dataset, epsilon)
         elif setting.recipe == "sfumato":
-            paper = best_of_paper(dataset, setting.epsilon)
-        else:
-            paper = None  # the paper has no guarantee for the whole picture
+            paper = best_of_paper(dataset, epsilon)
         rows.append(
-            Row(
-                dataset=dataset,
-                setting=setting,
-                num_values=chosen[0].num_values,
-                num_codes=chosen[0].num_codes,
-                num_seeds=len(chosen),
-                accuracy=float(shares.mean()),
-                spread=float(shares.std(ddof=1)) if len(chosen) > 1 else 0.0,
-                paper=paper,
-                choices=tuple(dict.fromkeys(outcome.choice for outcome in chosen)),
-            )
+            {
+                "dataset": dataset,
+                "recipe": setting.recipe,
+                "encoder": setting.encoder,
+                "learner": setting.learner,
+                "num_values": first.num_values,
+                "num_codes": first.num_codes,
+                "epsilon_per_code": epsilon,
+                "epsilon_per_picture": None if epsilon is None else epsilon * first.num_codes,
+                "not_protected": "labels",
+                "accuracy_percent": float(shares.mean()),
+                "spread_between_seeds": spread(shares),
+                "seeds": len(shares),
+                "paper_percent": paper,
+                "settings": list(dict.fromkeys(outcome.choice for outcome in groups[setting])),
+            }
         )
     return rows
 
@@ -166,15 +113,15 @@ NOTES = (
 def table(rows: Sequence[Row]) -> Table:
     """A line for each row, the paper's cell beside ours."""
     columns = [
-        ("recipe", "setting.recipe"), ("encoder", "setting.encoder"),
-        ("learner", "setting.learner"), ("d", "num_values"), ("m", "num_codes", ","),
-        ("ε a code", lambda row: _epsilon(row.setting.epsilon), "g"),
-        ("ε a picture", lambda row: _epsilon(row.picture_epsilon), ",.0f"),
-        ("accuracy", "accuracy", ".2f"),
-        ("±", lambda row: row.spread if row.num_seeds > 1 else None, ".2f"),
-        ("seeds", "num_seeds"), ("paper", "paper", ".2f"),
-        ("ours − paper", lambda row: row.paper and row.accuracy - row.paper, "+.2f"),
-        ("settings", lambda row: "; ".join(row.choices)),
+        ("recipe", "recipe"), ("encoder", "encoder"), ("learner", "learner"), ("d", "num_values"),
+        ("m", "num_codes", ","), ("ε a code", lambda row: _epsilon(row["epsilon_per_code"]), "g"),
+        ("ε a picture", lambda row: _epsilon(row["epsilon_per_picture"]), ",.0f"),
+        ("accuracy", "accuracy_percent", ".2f"),
+        ("±", lambda row: row["spread_between_seeds"] if row["seeds"] > 1 else None, ".2f"),
+        ("seeds", "seeds"), ("paper", "paper_percent", ".2f"),
+        ("ours − paper", lambda row: row["paper_percent"]
+         and row["accuracy_percent"] - row["paper_percent"], "+.2f"),
+        ("settings", lambda row: "; ".join(row["settings"])),
     ]  # fmt: skip
     return table_of(rows, *columns, left=(0, 1, 2, 12))
 
@@ -194,8 +141,8 @@ def _place(setting: Setting) -> tuple[int, int, str, float]:
 
 
 _CLEAN = 5.0  # where ∞ is drawn
-_COLORS = {"dcaconv-16": draw.RED, "dcaconv-2": draw.GOLD, "pixels-16": draw.BLUE,
-           "hog-words": draw.GRAY, "binary-network": "#6d5a8c"}  # fmt: skip
+_COLORS = {("paper", "dcaconv-16"): RED, ("paper", "dcaconv-2"): GOLD, ("paper", "pixels-16"): BLUE,
+           ("paper", "hog-words"): GRAY, ("sfumato", ""): GREEN}  # fmt: skip
 _PANELS = {
     "d = 16 and larger [Fig. 3]": ("dcaconv-16", "pixels-16", "hog-words"),
     "d = 2 [Fig. 4]": ("dcaconv-2", "binary-network"),
@@ -203,50 +150,38 @@ _PANELS = {
 
 
 def draw_plot(rows: Sequence[Row], path: Path) -> Path:
-    """One panel a figure of the paper; what the paper prints is dashed, naive Bayes thin."""
-    figure, axes = draw.panels(2, (10, 5.2), share_y=True)
-    ours = [row for row in rows if row.setting.recipe == "sfumato"]
-    for axis, (title, encoders) in zip(axes, _PANELS.items(), strict=True):
-        for name in encoders:
-            for learner in ("knn", "naive-bayes"):
-                wanted = ("paper", name, learner)
-                _draw(
-                    axis,
-                    [row for row in rows if row.setting.name == wanted],
-                    f"{name}, {learner}",
-                    _COLORS[name],
-                    thin=learner != "knn",
-                )
-        _draw(axis, ours, "recipe sfumato", draw.GREEN, with_paper=False)
-        axis.set_title(title, fontsize=11)
-        axis.set_xlabel("ε per code (labels are not protected)")
-        axis.set_xticks([0, 1, 2, 3, 4, _CLEAN], ["0", "1", "2", "3", "4", "∞"])
-        axis.set_ylim(0, 100)
-        draw.legend(axis, loc="upper center", bbox_to_anchor=(0.5, -0.16), ncol=2)
-    axes[0].set_ylabel("accuracy on clean test pictures (%)")
-    if rows:
-        figure.suptitle(f"{rows[0].dataset}: dashed is what the paper prints", fontsize=11)
-    return draw.save(figure, path)
+    """One panel a figure of the paper, ours in both; what the paper prints is dashed."""
+    drawn = []
+    for title, encoders in _PANELS.items():
+        for row in rows:
+            if row["recipe"] == "sfumato" or row["encoder"] in encoders:
+                drawn.append({**row, "panel": title, "printed": False})
+                if row["recipe"] == "paper" and row["paper_percent"] is not None:
+                    printed = {"accuracy_percent": row["paper_percent"], "spread_between_seeds": 0}
+                    drawn.append({**row, "panel": title, "printed": True, **printed})
+    panels = lines(
+        drawn,
+        x=lambda row: _CLEAN if row["epsilon_per_code"] is None else row["epsilon_per_code"],
+        y="accuracy_percent",
+        spread="spread_between_seeds",
+        curve=_label,
+        panel="panel",
+        color=lambda row: (row["recipe"], row["encoder"] * (row["recipe"] == "paper")),
+        colors=_COLORS,
+        style=lambda row: "--" if row["printed"] else "-",
+        x_label="ε per code (labels are not protected)",
+        y_label="accuracy on clean test pictures (%)",
+        ticks={0: "0", 1: "1", 2: "2", 3: "3", 4: "4", _CLEAN: "∞"},
+        legend={"loc": "upper center", "bbox_to_anchor": (0.5, -0.16), "ncol": 2},
+        more={"ylim": (0, 100)},
+    )
+    return draw(path, *panels, size=(10, 5.2), share_y=True)
 
 
-def _draw(
-    axis: Any,
-    rows: Sequence[Row],
-    label: str,
-    color: str,
-    *,
-    thin: bool = False,
-    with_paper: bool = True,
-) -> None:
-    places = {_CLEAN if row.setting.epsilon is None else row.setting.epsilon: row for row in rows}
-    ordered = sorted(places.items())
-    points = [(place, row.accuracy, row.spread) for place, row in ordered]
-    width = 0.9 if thin else 2
-    draw.curve(axis, points, color=color, markersize=3, linewidth=width, label=label)
-    printed = [(place, row.paper) for place, row in ordered if row.paper is not None]
-    if with_paper and printed:
-        x, y = zip(*printed, strict=True)
-        axis.plot(x, y, color=color, linestyle="--", linewidth=min(width, 1.5), alpha=0.7)
+def _label(row: Row) -> str:
+    if row["recipe"] == "sfumato":
+        return "recipe sfumato"
+    return f"{row['encoder']}, {row['learner']}" + (", the paper's" if row["printed"] else "")
 
 
 def _run(settings: Settings, path: Path, progress: Progress) -> list[str]:
@@ -264,7 +199,7 @@ def _report(path: Path, settings: Settings, ran: Any) -> Report:
         f"{head['dataset']}: {head['train']:,} perturbed training pictures, "
         f"{head['test']:,} clean test pictures"
     )
-    found = {"rows": [row.as_dict() for row in rows], "plot": str(plot), "not_run": not_run}
+    found = {"rows": rows, "plot": plot, "not_run": not_run}
     where = f"outcomes: {path}   plot: {plot}"
     return Report([title, "", table(rows), "", *NOTES, *not_run, where], {**head, **found})
 

@@ -13,19 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.classification.dcaconv import DCAConv
 from sfumato.classification.naive_bayes import DebiasedNaiveBayes
 from sfumato.classification.orientations import OrientationCodes
-from sfumato.classification.randomized_response import RandomizedResponse
 from sfumato.classification.validation import choose, hold_out
-from sfumato.core.codes import Codes
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
-from sfumato.core.randomness import SeededRandom
 from sfumato_papers.dcaconv.classification import Outcome, Setting, Settings, open_outcomes
 from sfumato_papers.dcaconv.pictures import Problem
+from sfumato_papers.dcaconv.recipes import perturb
 from sfumato_papers.harness.outcomes import append_record, records_of
 from sfumato_papers.harness.work import tracked
 
@@ -98,7 +95,7 @@ def _outcomes(
     known, asked = encoder.transform(problem.train), encoder.transform(problem.test)
     for choice, seed in cells:
         start = time.perf_counter()
-        released = answer_once(encoder, known, choice.epsilon, seed)
+        released = perturb(encoder, known, choice.epsilon, seed, NUM_SENT)
         learner = choice.learner().fit(released, problem.train_labels)
         found = learner.predict(asked)
         yield Outcome(
@@ -111,14 +108,6 @@ def _outcomes(
             total=len(found),
             seconds=time.perf_counter() - start,
         )
-
-
-def answer_once(encoder: Any, codes: NDArray[Any], epsilon: float, seed: int) -> Codes:
-    """One code of every picture. Seeded: for measuring, never for sending."""
-    mechanism = RandomizedResponse(epsilon, encoder.num_values_, NUM_SENT)
-    return mechanism.perturb(
-        codes, rng=SeededRandom(seed), map_shape=encoder.map_shape_, encoder=encoder.name
-    )
 
 
 def _choices(
@@ -165,7 +154,7 @@ def _candidate_scores(
             draws = [
                 choose(
                     learners,
-                    (answer_once(encoder, known, epsilon, seed), labels[rest]),
+                    (perturb(encoder, known, epsilon, seed, NUM_SENT), labels[rest]),
                     (asked, labels[held]),
                 ).scores
                 for seed in _CHOICE_SEEDS

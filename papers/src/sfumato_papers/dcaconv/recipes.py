@@ -81,9 +81,12 @@ class Chosen:
     words: str
 
 
-def perturb(encoder: Any, codes: NDArray[Any], epsilon: float | None, seed: int) -> Codes:
-    """What a server would hold. Seeded: for measuring, never for sending."""
-    mechanism = RandomizedResponse(math.inf if epsilon is None else epsilon, encoder.num_values_)
+def perturb(
+    encoder: Any, codes: NDArray[Any], epsilon: float | None, seed: int, *sent: int
+) -> Codes:
+    """What a server would hold of all codes, or of so many. Seeded: for measuring, not to send."""
+    odds = math.inf if epsilon is None else epsilon
+    mechanism = RandomizedResponse(odds, encoder.num_values_, *sent)
     return mechanism.perturb(
         codes, rng=SeededRandom(seed), map_shape=encoder.map_shape_, encoder=encoder.name
     )

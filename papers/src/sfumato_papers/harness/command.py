@@ -15,6 +15,7 @@ from sfumato.cli.output import JsonFlag, emit_json, progress_bar
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress
 from sfumato_papers.harness.options import check_needed, parameter, parameters, read_settings
+from sfumato_papers.harness.outcomes import plain
 from sfumato_papers.harness.table import Table
 
 
@@ -73,7 +74,7 @@ def make_command(
             path = _kept(kept, file)
         found = report(path, chosen, ran)
         if as_json:
-            emit_json(dict(found.facts))
+            emit_json(plain(found.facts))
         else:
             sys.stdout.write(found.text(markdown=as_markdown))
 

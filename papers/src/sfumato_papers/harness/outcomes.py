@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from types import UnionType
@@ -139,6 +139,20 @@ def _decode(kind: Any, value: Any) -> Any:
     if get_origin(kind) in (Union, UnionType) and value is not None:
         return _decode(next(one for one in get_args(kind) if one is not type(None)), value)
     return value
+
+
+def plain(value: Any) -> Any:
+    """What JSON can hold of a value: dataclasses, paths and tuples as objects, text and lists.
+
+    Names that begin with _ are for tables only and left out.
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        return {item.name: plain(getattr(value, item.name)) for item in fields(value)}
+    if isinstance(value, Mapping):
+        return {k: plain(item) for k, item in value.items() if not str(k).startswith("_")}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return str(value) if isinstance(value, Path) else value
 
 
 @cache

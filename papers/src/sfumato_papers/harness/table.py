@@ -7,6 +7,9 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 Item = TypeVar("Item")
 Key = TypeVar("Key", bound=Hashable)
 
@@ -51,11 +54,12 @@ def table_of(
 
     What it shows is a function of the row, or a name in it: "setting.epsilon".
     """
-    body = [[show(_value(row, *column[1:2]), *column[2:]) for column in columns] for row in rows]
+    body = [[show(value_of(row, *column[1:2]), *column[2:]) for column in columns] for row in rows]
     return Table([column[0] for column in columns], body, left, **more)
 
 
-def _value(row: Any, what: Any) -> Any:
+def value_of(row: Any, what: Any) -> Any:
+    """What a function, or a name in it such as "setting.epsilon", says of a row."""
     if callable(what):
         return what(row)
     for name in what.split("."):
@@ -85,6 +89,11 @@ def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list
     for item in items:
         groups.setdefault(key(item), []).append(item)
     return groups
+
+
+def spread(values: Sequence[float] | NDArray[Any]) -> float:
+    """The standard deviation between draws; 0 where there is one draw only."""
+    return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
 
 
 def wilson(count: int, total: int, z: float = 1.96) -> tuple[float, float]:

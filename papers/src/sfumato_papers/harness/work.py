@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import TypeVar
 
 from sfumato.core.progress import Progress
@@ -18,6 +18,12 @@ def tracked(items: Collection[Item], stage: str, progress: Progress) -> Iterator
         progress(stage, done, len(items))
         yield item
     progress(stage, len(items), len(items))
+
+
+def evenly(items: Sequence[Item], count: int | None) -> list[Item]:
+    """So many of the items, spread evenly over all; all of them where there are no more."""
+    step = max(len(items) / count, 1.0) if count else 1.0
+    return [items[int(i * step)] for i in range(min(count or len(items), len(items)))]
 
 
 def seed_of(*parts: object) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +31,7 @@ from sfumato.server.mapping.map import Map
 from sfumato_papers.harness.options import Checked, folders, option
 from sfumato_papers.harness.work import seeded, tracked
 from sfumato_papers.ldp_feat.localization_predictions import Prediction, Setting, open_predictions
+from sfumato_papers.ldp_feat.poses import pose_numbers
 
 RECIPES = ("paper", "sfumato")
 #: The rule for |K|: the largest level at which the true word is sent at least this often.
@@ -125,28 +127,22 @@ def settings_of(
     settings: Settings, dictionaries: Mapping[str, Dictionary], *, num_scenes: int
 ) -> list[Setting]:
     """Every setting once: raw, then by dictionary, ε, |K| and ω, the quickest recipe first."""
-    base = Setting("raw", max_keypoints=settings.max_keypoints, has_gravity=settings.has_gravity)
-    base = replace(
-        base, shortlist="all" if settings.shortlist.startswith("top") else settings.shortlist
+    base = Setting(
+        "raw",
+        max_keypoints=settings.max_keypoints,
+        has_gravity=settings.has_gravity,
+        shortlist="all" if settings.shortlist.startswith("top") else settings.shortlist,
     )
     found = [base]
     for name, dictionary in dictionaries.items():
-        found += [
-            replace(
-                base,
-                recipe="lifted",
-                dictionary=name,
-                num_words=dictionary.num_words,
-                strategy=settings.strategy,
-                dimension=dimension,
-            )
-            for dimension in settings.dimensions
-        ]
+        named = replace(base, dictionary=name)
+        lift = replace(
+            named, recipe="lifted", num_words=dictionary.num_words, strategy=settings.strategy
+        )
+        found += [replace(lift, dimension=dimension) for dimension in settings.dimensions]
         for epsilon in (np.inf, *settings.epsilons):
             for size in settings.subset_sizes if np.isfinite(epsilon) else (1,):
-                found += _with_words(
-                    settings, replace(base, dictionary=name), dictionary, epsilon, size
-                )
+                found += _with_words(settings, named, dictionary, epsilon, size)
     if settings.has_control and num_scenes > 1:
         ours = [setting for setting in found if setting.recipe != "paper"]  # it makes no claim
         found += [replace(setting, is_control=True) for setting in ours]
@@ -194,17 +190,31 @@ def run_localization(
         for query in problem.queries
         if (setting, seed, query.name) not in kept
     ]
-    cache = _Cache(problem, dictionaries)
+    without_scene = cache(problem.without_scene)
+    level_of = cache(lambda name, count: dictionaries[name].at(count))
     for setting, seed, query in tracked(work, "localizing", progress):
-        words, world = cache.words(setting), cache.world(setting, query)
+        words = level_of(setting.dictionary, setting.num_words) if setting.num_words else None
+        world = without_scene(query.scene) if setting.is_control else problem.world
         release = make_release(query, setting, words, seed)
         listed = None if shortlists is None else shortlists[query.name]
         if isinstance(release, WordRelease) and words is not None:
             world.word_index(words)  # once per map, not part of a query's time
         start = time.perf_counter()
         found = answer(release, world, setting, words, problem, query, listed)
-        seconds = time.perf_counter() - start
-        kept.add(Prediction.of(setting, seed, query.name, len(release), found, seconds))
+        kept.add(
+            Prediction(
+                setting=setting,
+                seed=seed,
+                query=query.name,
+                num_keypoints=len(release),
+                pose=None if found.pose is None else tuple(pose_numbers(found.pose)),
+                num_inliers=found.num_inliers,
+                num_matches=found.num_matches,
+                log10_chance=found.log10_chance,
+                seconds=time.perf_counter() - start,
+                reason=found.reason,
+            )
+        )
 
 
 def make_release(
@@ -250,30 +260,3 @@ def answer(
         )
     gravity = problem.gravity(query) if setting.has_gravity else None
     return localize(release, world, dictionary=dictionary, shortlist=shortlist, gravity=gravity)
-
-
-class _Cache:
-    """What several queries share, each made once.
-
-    The map, or for the control the map without the query's scene; levels of dictionaries.
-    """
-
-    def __init__(self, problem: Problem, dictionaries: Mapping[str, Dictionary]) -> None:
-        self._problem, self._dictionaries = problem, dictionaries
-        self._without: dict[str, Map] = {}
-        self._levels: dict[tuple[str, int], Dictionary] = {}
-
-    def world(self, setting: Setting, query: Query) -> Map:
-        if not setting.is_control:
-            return self._problem.world
-        if query.scene not in self._without:
-            self._without[query.scene] = self._problem.without_scene(query.scene)
-        return self._without[query.scene]
-
-    def words(self, setting: Setting) -> Dictionary | None:
-        if setting.dictionary is None or setting.num_words is None:
-            return None
-        key = setting.dictionary, setting.num_words
-        if key not in self._levels:
-            self._levels[key] = self._dictionaries[setting.dictionary].at(setting.num_words)
-        return self._levels[key]

@@ -10,11 +10,11 @@ from typing import Any
 
 from sfumato.core.errors import Mismatch
 from sfumato.core.storage import write_file
-from sfumato.core.types import Localization, Pose
+from sfumato.core.types import Pose
 from sfumato.datasets.scenes import Problem
 from sfumato.dictionary import Dictionary
 from sfumato_papers.harness.outcomes import Journal, Kept, append_record, decode, records_of
-from sfumato_papers.poses import pose_numbers, pose_of
+from sfumato_papers.ldp_feat.poses import pose_numbers, pose_of
 
 
 @dataclass(frozen=True)
@@ -63,23 +63,6 @@ class Prediction:
     log10_chance: float
     seconds: float
     reason: str | None
-
-    @staticmethod
-    def of(
-        setting: Setting, seed: int, query: str, count: int, found: Localization, seconds: float
-    ) -> Prediction:
-        return Prediction(
-            setting=setting,
-            seed=seed,
-            query=query,
-            num_keypoints=count,
-            pose=None if found.pose is None else tuple(pose_numbers(found.pose)),
-            num_inliers=found.num_inliers,
-            num_matches=found.num_matches,
-            log10_chance=found.log10_chance,
-            seconds=seconds,
-            reason=found.reason,
-        )
 
     @property
     def key(self) -> tuple[Setting, int, str]:
@@ -172,36 +155,29 @@ def submission_text(found: Predictions, setting: Setting, seed: int = 0) -> str:
 
     A query without a pose has no line; the benchmark counts it as a failure.
     """
-    lines = []
-    for prediction in found.predictions:
-        if (prediction.setting, prediction.seed) == (setting, seed) and prediction.pose is not None:
-            numbers = " ".join(f"{value:.9g}" for value in prediction.pose)
-            lines.append(f"{PurePosixPath(prediction.query).name} {numbers}\n")
-    return "".join(lines)
+    return "".join(
+        f"{PurePosixPath(one.query).name} {' '.join(f'{value:.9g}' for value in one.pose)}\n"
+        for one in found.predictions
+        if (one.setting, one.seed) == (setting, seed) and one.pose is not None
+    )
 
 
-def write_submissions(found: Predictions, folder: Path) -> list[Path]:
+def write_submissions(found: Predictions, folder: Path) -> None:
     """One file for every setting and seed, named after them."""
     folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    runs = dict.fromkeys((entry.setting, entry.seed) for entry in found.predictions)
-    for setting, seed in runs:
+    for setting, seed in dict.fromkeys((one.setting, one.seed) for one in found.predictions):
         path = folder / f"Aachen_eval_{setting_name(setting)}_seed{seed}.txt"
         write_file(path, submission_text(found, setting, seed).encode())
-        written.append(path)
-    return written
 
 
 def setting_name(setting: Setting) -> str:
     """A setting as part of a file name; different settings have different names."""
-    epsilon = setting.epsilon
-    parts = [setting.recipe, setting.dictionary]
-    parts += [f"K{setting.num_words}" if setting.num_words else None]
-    parts += [f"w{setting.subset_size}" if setting.subset_size else None]
-    if epsilon is not None:
-        parts.append("eps-inf" if math.isinf(epsilon) else f"eps{epsilon:g}")
-    parts += [setting.matching if setting.matching != "vocabulary" else None]
-    parts += [setting.shortlist.replace(" ", "") if setting.shortlist != "all" else None]
-    parts += [f"it{setting.iterations}" if setting.iterations else None]
-    parts += [f"N{setting.max_keypoints}" if setting.max_keypoints else None]
-    return "_".join(part for part in parts if part)
+    epsilon = "" if setting.epsilon is None else f"{setting.epsilon:g}".replace("inf", "-inf")
+    parts = (
+        ("{}", setting.recipe), ("{}", setting.dictionary), ("K{}", setting.num_words),
+        ("w{}", setting.subset_size), ("eps{}", epsilon),
+        ("{}", setting.matching.replace("vocabulary", "")),
+        ("{}", setting.shortlist.replace("all", "").replace(" ", "")),
+        ("it{}", setting.iterations), ("N{}", setting.max_keypoints),
+    )  # fmt: skip
+    return "_".join(form.format(part) for form, part in parts if part)

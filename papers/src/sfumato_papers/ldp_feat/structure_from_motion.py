@@ -11,7 +11,7 @@ import json
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +34,11 @@ from sfumato.server.mapping.releases import reconstruct_releases
 from sfumato.server.mapping.scenes import Scene, read_scene
 from sfumato_papers.harness.options import Checked, folders, option
 from sfumato_papers.harness.work import seeded
-from sfumato_papers.poses import pose_numbers
+from sfumato_papers.ldp_feat.poses import pose_numbers
 
 FORMAT = 1
 STRATEGY = "sub-hybrid"
+_FACTS = ("accepted_pairs", "points_by_matches", "long_tracks_by_matches", "long_tracks_by_chance")
 #: |K|/ω is kept near e^ε over this: the true word is then sent in five cases of six.
 WORDS_BELOW_ODDS = 5.0
 
@@ -112,20 +113,14 @@ def rule_words(levels: Sequence[int], epsilon: float, subset_size: int) -> int:
 
 def settings_of(settings: Settings, dictionary: Dictionary) -> list[Setting]:
     """Every setting once, without noise first."""
-    found = [Setting("raw", max_keypoints=settings.max_keypoints)] if settings.has_raw else []
-    for dimension in settings.dimensions:
-        found.append(Setting("lifted", dimension=dimension, max_keypoints=settings.max_keypoints))
-    levels = sorted({*dictionary.levels, dictionary.num_words})
+    base = Setting("raw", max_keypoints=settings.max_keypoints)
+    found = [base] if settings.has_raw else []
+    found += [replace(base, method="lifted", dimension=m) for m in settings.dimensions]
+    levels, size = sorted({*dictionary.levels, dictionary.num_words}), settings.subset_size
     for epsilon in settings.epsilons:
-        found.append(
-            Setting(
-                "words",
-                epsilon=epsilon,
-                num_words=settings.words or rule_words(levels, epsilon, settings.subset_size),
-                subset_size=settings.subset_size,
-                max_keypoints=settings.max_keypoints,
-            )
-        )
+        count = settings.words or rule_words(levels, epsilon, size)
+        words = replace(base, method="words", epsilon=epsilon, num_words=count, subset_size=size)
+        found.append(words)
     return list(dict.fromkeys(found))
 
 
@@ -207,10 +202,7 @@ def predict(
         },
         "tracks": np.bincount(lengths).tolist(),  # how many points have 0, 1, 2, … images
         "mean_reprojection_error_px": mean_reprojection_error(model, keypoints),
-        "accepted_pairs": facts["accepted_pairs"],
-        "points_by_matches": facts["points_by_matches"],
-        "long_tracks_by_matches": facts["long_tracks_by_matches"],
-        "long_tracks_by_chance": facts["long_tracks_by_chance"],
+        **{name: facts[name] for name in _FACTS},
     }
 
 

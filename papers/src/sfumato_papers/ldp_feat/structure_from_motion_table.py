@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,66 +15,27 @@ from sfumato.core.progress import Progress
 from sfumato.dictionary import Dictionary
 from sfumato_papers.harness.command import Report, make_command
 from sfumato_papers.harness.table import Table, table_of
+from sfumato_papers.ldp_feat.poses import center_of
 from sfumato_papers.ldp_feat.structure_from_motion import FORMAT, Setting, Settings, run_sfm
 
 Floats = NDArray[np.float64]
 
-#: [ldp-feat, Fig. S1], Fountain: |K|, ε, ω, registered, points, track length, reprojection error.
-PAPER_FOUNTAIN = (
-    ("raw", "∞", "1", 11, 15_332, 4.42, 2.82),
-    ("512k", "∞", "1", 11, 8_612, 3.80, 2.39),
-    ("512k", "10", "4", 11, 983, 2.86, 1.26),
-    ("512k", "10", "8", 11, 1_827, 2.98, 1.35),
-    ("512k", "10", "16", 11, 2_598, 3.03, 1.50),
-    ("512k", "10", "32", 11, 3_078, 3.02, 1.52),
-    ("512k", "10", "64", 11, 3_242, 2.89, 1.41),
-)
+#: What the papers report, on other data, features and machines.
+PAPER = """\
+ldp-feat, Fig. S1, Fountain (its own features and dictionary of 512k words, COLMAP):
+  |K| raw, ε ∞, ω 1: 11 images, 15,332 points, track 4.42, 2.82 px
+  |K| 512k, ε ∞, ω 1: 11 images, 8,612 points, track 3.80, 2.39 px
+  |K| 512k, ε 10, ω 4: 11 images, 983 points, track 2.86, 1.26 px
+  |K| 512k, ε 10, ω 8: 11 images, 1,827 points, track 2.98, 1.35 px
+  |K| 512k, ε 10, ω 16: 11 images, 2,598 points, track 3.03, 1.50 px
+  |K| 512k, ε 10, ω 32: 11 images, 3,078 points, track 3.02, 1.52 px
+  |K| 512k, ε 10, ω 64: 11 images, 3,242 points, track 2.89, 1.41 px
+affine, Table 2, SIFT, images / points, raw → m = 2 → m = 4 (internet photos):
+  Madrid Metropolis, 1,344: 400 / 28,862 → 302 / 17,232 → 227 / 11,461
+  Gendarmenmarkt, 1,463: 896 / 74,348 → 783 / 64,554 → 458 / 33,291
+  Tower of London, 1,576: 635 / 64,490 → 525 / 55,439 → 439 / 37,819"""
 
-#: [affine, Table 2], SIFT: collection, images, then registered and points raw, m = 2, m = 4.
-PAPER_LIFTED = (
-    ("Madrid Metropolis", 1344, (400, 28_862), (302, 17_232), (227, 11_461)),
-    ("Gendarmenmarkt", 1463, (896, 74_348), (783, 64_554), (458, 33_291)),
-    ("Tower of London", 1576, (635, 64_490), (525, 55_439), (439, 37_819)),
-)
-
-
-@dataclass(frozen=True)
-class Row:
-    """One reconstruction, judged.
-
-    points, long_tracks        all points; those that three or more images see
-    long_tracks_by_matches     the latter without keypoints that were added by position alone
-    long_tracks_by_chance      estimate of those that owe their third image to chance
-    errors of cameras          in the truth's unit (metres for Strecha), after the similarity that
-                               fits the centers best; None with fewer than three images or no truth
-    """
-
-    scene: str
-    setting: Setting
-    seed: int
-    images: int
-    registered: int
-    mean_keypoints: float
-    points: int
-    long_tracks: int
-    long_tracks_by_matches: int
-    long_tracks_by_chance: int
-    mean_track_length: float
-    mean_reprojection_error_px: float
-    median_camera_error: float | None
-    max_camera_error: float | None
-    seconds: float
-    reason: str | None
-
-    @property
-    def picture_epsilon(self) -> float | None:
-        """ε·N of a picture, by composition; None without guarantee."""
-        if self.setting.epsilon is None:
-            return None
-        return self.setting.epsilon * self.mean_keypoints
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"picture_epsilon": self.picture_epsilon}
+Row = dict[str, Any]
 
 
 def read_rows(paths: Iterable[str | Path]) -> list[Row]:
@@ -98,28 +58,39 @@ def read_rows(paths: Iterable[str | Path]) -> list[Row]:
 
 
 def judge(content: dict[str, Any]) -> Row:
+    """One reconstruction, judged.
+
+    points, long_tracks        all points; those that three or more images see
+    long_tracks_by_matches     the latter without keypoints that were added by position alone
+    long_tracks_by_chance      estimate of those that owe their third image to chance
+    errors of cameras          in the truth's unit (metres for Strecha), after the similarity that
+                               fits the centers best; None with fewer than three images or no truth
+    picture_epsilon            ε·N of a picture, by composition; None without guarantee
+    """
     tracks = np.array(content.get("tracks", [0]))
-    lengths = np.arange(len(tracks))
     points = int(tracks.sum())
     errors = camera_errors(content["poses"], content["truth"])
-    return Row(
-        scene=content["scene"],
-        setting=Setting(**content["setting"]),
-        seed=content["seed"],
-        images=len(content["images"]),
-        registered=len(content["poses"]),
-        mean_keypoints=content["mean_keypoints"],
-        points=points,
-        long_tracks=int(tracks[3:].sum()),
-        long_tracks_by_matches=content.get("long_tracks_by_matches", 0),
-        long_tracks_by_chance=content.get("long_tracks_by_chance", 0),
-        mean_track_length=float((tracks * lengths).sum() / max(points, 1)),
-        mean_reprojection_error_px=content.get("mean_reprojection_error_px", 0.0),
-        median_camera_error=None if errors is None else float(np.median(errors)),
-        max_camera_error=None if errors is None else float(errors.max()),
-        seconds=content["seconds"],
-        reason=content["reason"],
-    )
+    setting = Setting(**content["setting"])
+    keypoints = content["mean_keypoints"]
+    return {
+        "scene": content["scene"],
+        "setting": setting,
+        "seed": content["seed"],
+        "images": len(content["images"]),
+        "registered": len(content["poses"]),
+        "mean_keypoints": keypoints,
+        "points": points,
+        "long_tracks": int(tracks[3:].sum()),
+        "long_tracks_by_matches": content.get("long_tracks_by_matches", 0),
+        "long_tracks_by_chance": content.get("long_tracks_by_chance", 0),
+        "mean_track_length": float((tracks * np.arange(len(tracks))).sum() / max(points, 1)),
+        "mean_reprojection_error_px": content.get("mean_reprojection_error_px", 0.0),
+        "median_camera_error": None if errors is None else float(np.median(errors)),
+        "max_camera_error": None if errors is None else float(errors.max()),
+        "seconds": content["seconds"],
+        "reason": content["reason"],
+        "picture_epsilon": None if setting.epsilon is None else setting.epsilon * keypoints,
+    }
 
 
 def camera_errors(poses: dict[str, list[float]], truth: dict[str, list[float]]) -> Floats | None:
@@ -127,8 +98,8 @@ def camera_errors(poses: dict[str, list[float]], truth: dict[str, list[float]]) 
     names = sorted(set(poses) & set(truth))
     if len(names) < 3:
         return None
-    found = np.stack([_center(poses[name]) for name in names])
-    wanted = np.stack([_center(truth[name]) for name in names])
+    found = np.stack([center_of(poses[name]) for name in names])
+    wanted = np.stack([center_of(truth[name]) for name in names])
     return np.asarray(np.linalg.norm(fit_similarity(found, wanted) - wanted, axis=1))
 
 
@@ -146,53 +117,28 @@ def fit_similarity(points: Floats, targets: Floats) -> Floats:
     return np.asarray(scale * centered @ ((left * flip) @ right).T + goal)
 
 
-def _center(numbers: list[float]) -> Floats:
-    """−Rᵀ·t of qw, qx, qy, qz, tx, ty, tz."""
-    from scipy.spatial.transform import Rotation
-
-    w, x, y, z, *translation = numbers
-    return np.asarray(-Rotation.from_quat([x, y, z, w]).inv().apply(translation))
-
-
 def report_lines(rows: Sequence[Row]) -> list[str | Table]:
     """Ours as a table, a legend, and the papers' figures."""
-    raw = {row.scene: row.long_tracks for row in rows if row.setting.method == "raw"}
+    raw = {row["scene"]: row["long_tracks"] for row in rows if row["setting"].method == "raw"}
     columns = [
         ("scene", "scene"), ("release", _name), ("|K|", "setting.num_words", ","),
         ("ω", "setting.subset_size"), ("ε", "setting.epsilon", "g"),
         ("N", "mean_keypoints", ",.0f"), ("ε·N", "picture_epsilon", ",.0f"),
-        ("images", lambda row: f"{row.registered}/{row.images}"), ("points", "points", ","),
+        ("images", lambda row: f"{row['registered']}/{row['images']}"), ("points", "points", ","),
         ("≥3", "long_tracks", ","),
-        ("% raw", lambda row: row.long_tracks / raw[row.scene] if raw.get(row.scene) else None,
+        ("% raw", lambda row: raw.get(row["scene"]) and row["long_tracks"] / raw[row["scene"]],
          ".0p"),
         ("matched", "long_tracks_by_matches", ","), ("chance", "long_tracks_by_chance", ","),
         ("track", "mean_track_length", ".2f"), ("reproj px", "mean_reprojection_error_px", ".2f"),
         ("median mm", "median_camera_error", ".1f", 1000),
         ("max mm", "max_camera_error", ".1f", 1000), ("s", "seconds", ".0f"),
     ]  # fmt: skip
-    reasons = [f"{row.scene}, {_name(row)}: {row.reason}" for row in rows if row.reason]
-    return [table_of(rows, *columns, left=(0, 1)), *reasons, "", *NOTES, "", *paper_lines()]
-
-
-def paper_lines() -> list[str]:
-    """What the papers report, on other data, features and machines."""
-    lines = ["ldp-feat, Fig. S1, Fountain (its own features and dictionary of 512k words, COLMAP):"]
-    lines += [
-        f"  |K| {words}, ε {epsilon}, ω {size}: {registered} images, {points:,} points, "
-        f"track {track:.2f}, {error:.2f} px"
-        for words, epsilon, size, registered, points, track, error in PAPER_FOUNTAIN
-    ]
-    lines.append("affine, Table 2, SIFT, images / points, raw → m = 2 → m = 4 (internet photos):")
-    lines += [
-        f"  {name}, {images:,}: "
-        + " → ".join(f"{registered} / {points:,}" for registered, points in figures)
-        for name, images, *figures in PAPER_LIFTED
-    ]
-    return lines
+    reasons = [f"{row['scene']}, {_name(row)}: {row['reason']}" for row in rows if row["reason"]]
+    return [table_of(rows, *columns, left=(0, 1)), *reasons, "", *NOTES, "", PAPER]
 
 
 def _name(row: Row) -> str:
-    setting = row.setting
+    setting = row["setting"]
     return f"lifted, m = {setting.dimension}" if setting.method == "lifted" else setting.method
 
 
@@ -218,7 +164,7 @@ def _report(path: Path, settings: Settings, ran: Any) -> Report:
     if not files:
         raise InvalidInput(f"there are no predictions (*.json) in {path}.")
     rows = read_rows(files)
-    facts = {"rows": [row.as_dict() for row in rows], "predictions": [str(file) for file in files]}
+    facts = {"rows": rows, "predictions": files}
     return Report(report_lines(rows), facts)
 
 

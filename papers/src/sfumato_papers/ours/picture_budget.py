@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +28,54 @@ from sfumato.dictionary import Dictionary
 from sfumato.server.localize import localize
 from sfumato_papers.harness.options import Checked, folders, option
 from sfumato_papers.harness.outcomes import Journal, Kept
+from sfumato_papers.harness.table import grouped, wilson
 from sfumato_papers.harness.work import seeded, tracked
-from sfumato_papers.ours.picture_budget_shares import TUNING_SEED, Outcome, Split, best_of, shares
-from sfumato_papers.posed_pairs import keep_order, survivals_of
-from sfumato_papers.poses import judge
+from sfumato_papers.ldp_feat.poses import judge
+from sfumato_papers.reverse.posed_pairs import KeypointSource
 
 MIN_KEYPOINTS = 4  # of a pose
+Share = dict[str, Any]
+#: Draws with this seed choose the split; all others judge it.
+TUNING_SEED = 0
+
+
+@dataclass(frozen=True)
+class Split:
+    """How a picture's budget B is spent: N keypoints at ε = B/N each.
+
+    num_keypoints  None for all of a picture's, the baseline; then ε differs between pictures
+    epsilon        per descriptor; None where num_keypoints is
+    """
+
+    budget: float
+    num_keypoints: int | None
+    epsilon: float | None
+    keep_by: str
+    num_words: int
+    subset_size: int
+
+    @property
+    def is_baseline(self) -> bool:
+        return self.num_keypoints is None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One query, one draw. spent is N·ε of this picture, at most the budget."""
+
+    split: Split
+    seed: int
+    query: str
+    num_keypoints: int
+    spent: float
+    is_localized: bool
+    is_wrong: bool
+    num_inliers: int
+    seconds: float
+
+    @property
+    def key(self) -> tuple[Split, int, str]:
+        return self.split, self.seed, self.query
 
 
 JOURNAL = Journal("budget", "the budget experiment", Outcome, version=1)
@@ -102,6 +145,43 @@ class Settings(Checked):
         ]
 
 
+def shares(outcomes: Iterable[Outcome], *, tuning: bool) -> list[Share]:
+    """How often every split localized: in the draw that chooses, or in those that judge."""
+    drawn = [outcome for outcome in outcomes if (outcome.seed == TUNING_SEED) == tuning]
+    return [_share(split, group) for split, group in grouped(drawn, lambda o: o.split).items()]
+
+
+def _share(split: Split, group: Sequence[Outcome]) -> Share:
+    localized = sum(outcome.is_localized for outcome in group)
+    keypoints = float(np.mean([outcome.num_keypoints for outcome in group]))
+    spent = float(np.mean([outcome.spent for outcome in group]))
+    return {
+        **asdict(split),
+        "localized": localized,
+        "answers": len(group),
+        "share": localized / len(group),
+        "share_interval_95": wilson(localized, len(group)),
+        "wrong_poses": sum(outcome.is_wrong for outcome in group),
+        "mean_keypoints": keypoints,
+        "mean_epsilon_per_picture": spent,
+        "_split": split,
+        "_mean_epsilon": spent / keypoints,  # per descriptor
+        "_median_inliers": float(np.median([outcome.num_inliers for outcome in group])),
+    }
+
+
+def best_of(found: Iterable[Share]) -> dict[tuple[float, str], Share]:
+    """The best split for each budget and way to keep; of equals the one with more inliers.
+
+    Baselines stay out of it: they are what the best is compared with.
+    """
+    splits = [share for share in found if not share["_split"].is_baseline]
+    return {
+        key: max(group, key=lambda one: (one["share"], -one["wrong_poses"], one["_median_inliers"]))
+        for key, group in grouped(splits, lambda one: (one["budget"], one["keep_by"])).items()
+    }
+
+
 def run_budget(
     problem: Problem,
     dictionary: Dictionary,
@@ -122,15 +202,16 @@ def run_budget(
     others = "outcomes of another map, other queries or another dictionary"
     kept = JOURNAL.begin(path, about, others)
     levels = {words: dictionary.at(words) for words in settings.words}
-    runner = _Runner(settings.data, problem, levels, kept)
+    source = KeypointSource(settings.data, path.parent)
+    runner = _Runner(source, problem, levels, kept)
     splits = settings.splits()
     runner.run([(split, TUNING_SEED) for split in splits], "choosing", progress)
     tuned = [
         share
         for share in shares(kept.outcomes.values(), tuning=True)
-        if share.split in splits and share.num_answers == len(problem.queries)
+        if share["_split"] in splits and share["answers"] == len(problem.queries)
     ]
-    chosen = [share.split for share in best_of(tuned).values()]
+    chosen = [share["_split"] for share in best_of(tuned).values()]
     judged = [
         (split, seed)
         for seed in range(TUNING_SEED + 1, TUNING_SEED + 1 + settings.num_seeds)
@@ -140,38 +221,35 @@ def run_budget(
     return kept
 
 
+@dataclass(frozen=True, eq=False)
 class _Runner:
-    def __init__(
-        self,
-        folders: Sequence[str | Path],
-        problem: Problem,
-        levels: Mapping[int, Dictionary],
-        kept: Kept[Outcome],
-    ) -> None:
-        self._folders, self._problem, self._levels, self._kept = folders, problem, levels, kept
-        self._orders: dict[tuple[str, str], NDArray[np.int64]] = {}
+    source: KeypointSource
+    problem: Problem
+    levels: Mapping[int, Dictionary]
+    kept: Kept[Outcome]
+    orders: dict[tuple[str, str], NDArray[np.int64]] = field(default_factory=dict)
 
     def run(self, wanted: Sequence[tuple[Split, int]], stage: str, progress: Progress) -> None:
         todo = [
             (split, seed, query)
             for split, seed in wanted
-            for query in self._problem.queries
-            if (split, seed, query.name) not in self._kept
+            for query in self.problem.queries
+            if (split, seed, query.name) not in self.kept
         ]
         for split, seed, query in tracked(todo, stage, progress):
-            self._kept.add(self._ask(split, seed, query))
+            self.kept.add(self._ask(split, seed, query))
 
     def _ask(self, split: Split, seed: int, query: Query) -> Outcome:
         features = self._strongest(query, split)
         epsilon = split.epsilon
         if epsilon is None:  # the baseline: all keypoints, whatever is left for each
             epsilon = split.budget / max(len(features), 1)
-        level = self._levels[split.num_words]
+        level = self.levels[split.num_words]
         rng = seeded(seed, query.name, split.budget, epsilon, split.num_words, split.keep_by)
         mechanism = SubsetMechanism(epsilon, split.subset_size, level)
         release = mechanism.release(features, rng=rng, camera=query.camera)
         start = time.perf_counter()
-        found = localize(release, self._problem.world, dictionary=level)
+        found = localize(release, self.problem.world, dictionary=level)
         seconds = time.perf_counter() - start
         if query.truth is None:
             raise InvalidInput("the budget experiment needs queries with known poses.")
@@ -192,10 +270,6 @@ class _Runner:
         if split.num_keypoints is None:
             return query.features
         key = query.name, split.keep_by
-        if key not in self._orders:
-            survived = None
-            if split.keep_by == "stable":
-                work = self._kept.path.parent
-                survived = survivals_of(self._folders, query.name, query.features, work, None)
-            self._orders[key] = keep_order(query.features, split.keep_by, survived)
-        return query.features.take(self._orders[key][: split.num_keypoints])
+        if key not in self.orders:
+            self.orders[key] = self.source.order(*key, query.features)
+        return query.features.take(self.orders[key][: split.num_keypoints])

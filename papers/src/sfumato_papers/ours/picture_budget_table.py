@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,66 +11,53 @@ from sfumato.core.odds import subset_coin
 from sfumato.core.progress import Progress
 from sfumato.datasets.scenes import open_scenes
 from sfumato.dictionary import Dictionary
-from sfumato_papers.harness import plot as draw
 from sfumato_papers.harness.command import Report, make_command
-from sfumato_papers.harness.table import Table, table_of
-from sfumato_papers.ours.picture_budget import JOURNAL, Settings, run_budget
-from sfumato_papers.ours.picture_budget_shares import Outcome, Share, best_of, shares
-from sfumato_papers.posed_pairs import scene_folders
+from sfumato_papers.harness.plot import BLUE, GREEN, INK, RED, draw, lines
+from sfumato_papers.harness.table import Table, grouped, table_of
+from sfumato_papers.ours.picture_budget import (
+    JOURNAL,
+    Outcome,
+    Settings,
+    Share,
+    best_of,
+    run_budget,
+    shares,
+)
+from sfumato_papers.reverse.posed_pairs import scene_folders
 
-
-@dataclass(frozen=True)
-class Advice:
-    """For one budget and way to keep: the split chosen, and the baseline it is compared with.
-
-    Both are judged with draws that did not choose; None where a run was stopped before.
-    """
-
-    chosen: Share
-    judged: Share | None
-    baseline: Share | None
-
-    @property
-    def gain(self) -> float | None:
-        if self.judged is None or self.baseline is None:
-            return None
-        return self.judged.share - self.baseline.share
-
-    @property
-    def is_beyond_doubt(self) -> bool:
-        """The two intervals do not touch."""
-        if self.judged is None or self.baseline is None:
-            return False
-        return self.judged.interval[0] > self.baseline.interval[1]
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "budget": self.chosen.split.budget,
-            "chosen_by": self.chosen.as_dict(),
-            "judged": None if self.judged is None else self.judged.as_dict(),
-            "all_keypoints": None if self.baseline is None else self.baseline.as_dict(),
-            "gain": self.gain,
-            "intervals_apart": self.is_beyond_doubt,
-        }
+Advice = dict[str, Any]
+_COLORS = {"strength": INK, "spread": BLUE, "stable": GREEN}
 
 
 def advise(head: Mapping[str, Any], outcomes: Sequence[Outcome]) -> list[Advice]:
-    """One advice for every budget and way to keep, smallest budget first."""
+    """For every budget and way to keep: the split chosen, beside all keypoints at B/N.
+
+    Both are judged with draws that did not choose; None where a run was stopped before: a draw
+    stopped half-way has answered the easy or the hard queries only.
+    """
     whole = head["queries"]
-    tuned = [one for one in shares(outcomes, tuning=True) if one.num_answers == whole]
-    # A draw that was stopped half-way has answered the easy or the hard queries only.
-    judged = {
-        one.split: one for one in shares(outcomes, tuning=False) if one.num_answers % whole == 0
-    }
-    baselines: dict[float, Share] = {}
-    for split, one in judged.items():
-        best = baselines.get(split.budget)
-        if split.is_baseline and (best is None or one.share > best.share):
-            baselines[split.budget] = one  # with hindsight, which favours it
-    return [
-        Advice(share, judged.get(share.split), baselines.get(budget))
-        for (budget, _), share in sorted(best_of(tuned).items())
-    ]
+    tuned = [one for one in shares(outcomes, tuning=True) if one["answers"] == whole]
+    judged = [one for one in shares(outcomes, tuning=False) if one["answers"] % whole == 0]
+    own = {one["_split"]: one for one in judged}
+    rows = []
+    for (budget, _), chosen in sorted(best_of(tuned).items()):
+        alike = [o for o in judged if o["_split"].is_baseline and o["budget"] == budget]
+        # The best of them with hindsight, which favours the baseline.
+        baseline = max(alike, key=lambda one: float(one["share"]), default=None)
+        found = own.get(chosen["_split"])
+        both = found is not None and baseline is not None
+        ends = [one["share_interval_95"] if one else (0, 0) for one in (found, baseline)]
+        rows.append(
+            {
+                "budget": budget,
+                "chosen_by": chosen,
+                "judged": found,
+                "all_keypoints": baseline,
+                "gain": found["share"] - baseline["share"] if found and baseline else None,
+                "intervals_apart": both and ends[0][0] > ends[1][1],
+            }
+        )
+    return rows
 
 
 def report_lines(
@@ -78,21 +65,21 @@ def report_lines(
 ) -> list[str | Table]:
     """Advice as a table; with `every`, all splits that were tried too."""
     found = advise(head, outcomes)
-    lines: list[str | Table] = [
+    told: list[str | Table] = [
         f"{head['data']}: map of {head['images']} images and {head['points']:,} points, "
         f"{head['queries']} queries; dictionary {head['dictionary']}",
         "",
         table_of(
             found,
-            *_columns("chosen.split."),
+            *_columns("chosen_by."),
             ("sends true", _sends_true, ".0%"),
-            ("chosen at", lambda advice: _count(advice.chosen)),
-            ("judged", lambda advice: _count(advice.judged)),
-            ("95 %", lambda advice: _interval(advice.judged)),
-            ("wrong", "judged.num_wrong"),
-            ("all at B/N", lambda advice: _count(advice.baseline)),
-            ("ε there", "baseline.mean_epsilon", ".2f"),
-            ("95 %", lambda advice: _interval(advice.baseline)),
+            ("chosen at", lambda one: _count(one["chosen_by"])),
+            ("judged", lambda one: _count(one["judged"])),
+            ("95 %", lambda one: _interval(one["judged"])),
+            ("wrong", "judged.wrong_poses"),
+            ("all at B/N", lambda one: _count(one["all_keypoints"])),
+            ("ε there", "all_keypoints._mean_epsilon", ".2f"),
+            ("95 %", lambda one: _interval(one["all_keypoints"])),
             ("gain", "gain", "+.0p"),
             left=(1,),
         ),
@@ -102,55 +89,51 @@ def report_lines(
     if every:
         tried = sorted(
             shares(outcomes, tuning=True),
-            key=lambda one: (one.split.budget, one.split.keep_by, -one.share, -one.median_inliers),
+            key=lambda o: (o["budget"], o["keep_by"], -o["share"], -o["_median_inliers"]),
         )
-        lines += ["", "All splits, one draw of each query:"]
-        answers = ("localized", _count), ("inliers", "median_inliers", ".0f")
-        lines.append(table_of(tried, *_columns("split."), *answers, left=(1,)))
-    return [*lines, "", *NOTES]
+        told += ["", "All splits, one draw of each query:"]
+        answers = ("localized", _count), ("inliers", "_median_inliers", ".0f")
+        told.append(table_of(tried, *_columns(""), *answers, left=(1,)))
+    return [*told, "", *NOTES]
 
 
 def _recommended(found: Sequence[Advice]) -> list[str]:
-    lines = []
-    for budget in dict.fromkeys(advice.chosen.split.budget for advice in found):
-        those = [one for one in found if one.chosen.split.budget == budget and one.judged]
-        if not those:
-            continue
-        best = max(those, key=lambda one: one.judged.share if one.judged else 0)
-        split, gain = best.chosen.split, best.gain
-        if best.judged is None or gain is None:
-            continue
-        said = "the intervals are apart" if best.is_beyond_doubt else "within the intervals"
-        lines.append(
+    sentences = []
+    compared = [one for one in found if one["gain"] is not None]
+    for budget, those in grouped(compared, lambda one: float(one["budget"])).items():
+        best = max(those, key=lambda one: float(one["judged"]["share"]))
+        split = best["chosen_by"]["_split"]
+        said = "the intervals are apart" if best["intervals_apart"] else "within the intervals"
+        sentences.append(
             f"B = {budget:g} per picture: send {split.num_keypoints} keypoints by {split.keep_by} "
             f"at ε = {split.epsilon:g} per descriptor, {split.subset_size} of "
-            f"{split.num_words:,} words: {100 * best.judged.share:.0f} % localized, "
-            f"{100 * gain:+.0f} points against all at B/N ({said})"
+            f"{split.num_words:,} words: {100 * best['judged']['share']:.0f} % localized, "
+            f"{100 * best['gain']:+.0f} points against all at B/N ({said})"
         )
-    return lines
+    return sentences
 
 
-def _columns(split: str) -> list[tuple[Any, ...]]:
+def _columns(share: str) -> list[tuple[Any, ...]]:
     """How a split is shown, which is found in a row under this name."""
     return [
-        ("B", f"{split}budget", "g"), ("kept by", f"{split}keep_by"),
-        ("N", f"{split}shown_keypoints"), ("ε", f"{split}epsilon", "g"),
-        ("|K|", f"{split}num_words", ","), ("ω", f"{split}subset_size"),
+        ("B", f"{share}budget", "g"), ("kept by", f"{share}keep_by"),
+        ("N", lambda row: (row.get("chosen_by", row))["num_keypoints"] or "all"),
+        ("ε", f"{share}epsilon", "g"), ("|K|", f"{share}num_words", ","),
+        ("ω", f"{share}subset_size"),
     ]  # fmt: skip
 
 
 def _sends_true(advice: Advice) -> float:
-    split = advice.chosen.split
-    coin = subset_coin(split.epsilon or 0.0, split.num_words, split.subset_size)
-    return float(coin.probability)
+    split = advice["chosen_by"]["_split"]
+    return float(subset_coin(split.epsilon, split.num_words, split.subset_size).probability)
 
 
 def _count(share: Share | None) -> str:
-    return "–" if share is None else f"{share.num_localized}/{share.num_answers}"
+    return "–" if share is None else f"{share['localized']}/{share['answers']}"
 
 
 def _interval(share: Share | None) -> str:
-    return "–" if share is None else "–".join(f"{100 * end:.0f}" for end in share.interval)
+    return "–" if share is None else "–".join(f"{100 * x:.0f}" for x in share["share_interval_95"])
 
 
 NOTES = (
@@ -162,48 +145,42 @@ NOTES = (
     "Releases are reproducible (seeded), not for sending.",
 )
 
-_COLORS = {"strength": draw.INK, "spread": draw.BLUE, "stable": draw.GREEN}
-
 
 def draw_plot(found: Sequence[Advice], path: Path) -> Path:
     """The chosen splits and the baseline, with intervals and the N·ε of each point."""
-    figure, (axis,) = draw.panels(1, (7.2, 4.2))
-    for place, (keep_by, color) in enumerate(_COLORS.items()):
-        chosen = {
-            advice.chosen.split.budget: advice.judged
-            for advice in found
-            if advice.chosen.split.keep_by == keep_by and advice.judged is not None
-        }
-        _draw(axis, chosen, color=color, label=f"best split, kept by {keep_by}")
-        for budget, share in chosen.items():
-            axis.annotate(
-                f"{share.split.num_keypoints}·{share.split.epsilon:.3g}",
-                (budget, 100 * share.share),
-                textcoords="offset points",
-                xytext=(6, 8 - 18 * place),
-                fontsize=8,
-                color=color,
-            )
-    baselines = {one.chosen.split.budget: one.baseline for one in found if one.baseline is not None}
-    _draw(axis, baselines, color=draw.RED, label="all keypoints at B/N")
-    budgets = sorted({advice.chosen.split.budget for advice in found})
-    draw.log2_ticks(axis, budgets, ",.0f")
-    if budgets:
-        axis.set_xlim(budgets[0] / 1.25, budgets[-1] * 1.4)
-    axis.set_xlabel("budget of a whole picture, B = N·ε (ε per descriptor)")
-    axis.set_ylabel("localized within .25 m, 2° (%)")
-    axis.set_ylim(-4, 104)
-    draw.legend(axis, fontsize=9, loc=(0.6, 0.12))
-    return draw.save(figure, path, dpi=120)
+    chosen = [advice["judged"] for advice in found if advice["judged"]]
+    baselines = {a["budget"]: a["all_keypoints"] for a in found if a["all_keypoints"]}
+    places = {name: place for place, name in enumerate(_COLORS)}
+    panels = lines(
+        [*chosen, *baselines.values()],
+        x="budget",
+        y="share",
+        spread=_spread,
+        scale=100,
+        curve=_label,
+        color=lambda one: one["num_keypoints"] and one["keep_by"],
+        colors={**_COLORS, None: RED},
+        ticks=sorted({advice["budget"] for advice in found}),
+        notes=[
+            (one["budget"], 100 * one["share"], f"{one['num_keypoints']}·{one['epsilon']:.3g}",
+             _COLORS[one["keep_by"]], (6, 8 - 18 * places[one["keep_by"]]))
+            for one in chosen
+        ],
+        x_label="budget of a whole picture, B = N·ε (ε per descriptor)",
+        y_label="localized within .25 m, 2° (%)",
+        legend={"fontsize": 9, "loc": (0.6, 0.12)},
+        more={"ylim": (-4, 104)},
+    )  # fmt: skip
+    return draw(path, *panels, size=(7.2, 4.2), dpi=120)
 
 
-def _draw(axis: Any, points: Mapping[float, Share], **look: Any) -> None:
-    shown = []
-    for budget, share in sorted(points.items()):
-        low, high = share.interval
-        away = 100 * (share.share - low), 100 * (high - share.share)
-        shown.append((budget, 100 * share.share, away))
-    draw.curve(axis, shown, markersize=5, capsize=3, **look)
+def _label(one: Share) -> str:
+    return f"best split, kept by {one['keep_by']}" if one["num_keypoints"] else "all at B/N"
+
+
+def _spread(one: Share) -> tuple[float, float]:
+    low, high = one["share_interval_95"]
+    return one["share"] - low, high - one["share"]
 
 
 def _run(settings: Settings, path: Path, progress: Progress) -> None:
@@ -217,10 +194,10 @@ def _report(path: Path, settings: Settings, ran: Any) -> Report:
     head, outcomes = JOURNAL.read(path)
     found = advise(head, outcomes)
     plot = draw_plot(found, path.parent / "budget.png")
-    lines = report_lines(head, outcomes, every=settings.every)
+    shown = report_lines(head, outcomes, every=settings.every)
     return Report(
-        [*lines, f"outcomes: {path}", f"plot: {plot}"],
-        {**head, "advice": [one.as_dict() for one in found], "plot": str(plot)},
+        [*shown, f"outcomes: {path}", f"plot: {plot}"],
+        {**head, "advice": found, "plot": plot},
     )
 
 

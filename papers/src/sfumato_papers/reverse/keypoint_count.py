@@ -14,26 +14,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
-from sfumato.core.types import Features
 from sfumato.device.filters.keep import KEEP_BY
 from sfumato.features.extractors import find_extractor
 from sfumato_papers.harness.options import Checked, folders, option
-from sfumato_papers.harness.outcomes import Journal, Kept
+from sfumato_papers.harness.outcomes import Journal
 from sfumato_papers.harness.work import tracked
-from sfumato_papers.posed_pairs import (
-    REFERENCE,
-    PairSet,
-    PosedPair,
-    keep_order,
-    scene_features,
-    survivals_of,
+from sfumato_papers.reverse.keypoint_count_matching import (
+    MAX_ERROR,
+    Counts,
+    Side,
+    as_vectors,
+    compare,
 )
-from sfumato_papers.reverse.keypoint_count_matching import MAX_ERROR, Counts, Side, compare
+from sfumato_papers.reverse.posed_pairs import KeypointSource, PairSet, PosedPair
 
 EXTRACTORS = ("sift", "freak", "vgg", "beblid")
 #: both: either picture keeps N; query: one keeps N, the other is the server's own, with all.
@@ -121,7 +118,6 @@ def run_fewer(
     folders: Sequence[str | Path],
     pairs: PairSet,
     settings: Settings,
-    work: str | Path,
     path: Path,
     *,
     progress: Progress = silent,
@@ -129,98 +125,54 @@ def run_fewer(
     """Count the matches of every pair under every setting that the file does not hold yet."""
     kept = JOURNAL.begin(path, describe(pairs), "outcomes of other pairs")
     for extractor in settings.extractors:
-        features: Mapping[str, Features] | None = None
+        source = KeypointSource(folders, path.parent, extractor, settings.pool, progress)
         for keep_by in settings.keep_by:
-            sides: dict[int, Side] = {}
-            orders: dict[int, NDArray[np.int64]] = {}
+            sides = _Sides(pairs, source, keep_by)
             for pair in tracked(pairs.pairs, f"{extractor} by {keep_by}", progress):
-                todo = list(_missing(pair, pairs, settings, extractor, keep_by, kept))
-                if not todo:
-                    continue
-                if features is None:
-                    features = scene_features(
-                        folders, extractor, work, pool=settings.pool, progress=progress
-                    )
-                for image in (pair.first, pair.second):
-                    if image not in sides:
-                        name = pairs.names[image]
-                        item = features[name]
-                        survived = None
-                        if keep_by == "stable":
-                            survived = survivals_of(folders, name, item, work, settings.pool)
-                        orders[image] = keep_order(item, keep_by, survived)
-                        sides[image] = Side.of(
-                            item, orders[image], pairs.world.camera(image), pairs.world.pose(image)
-                        )
-                for protocol, wanted in todo:
-                    has_points = extractor == REFERENCE and settings.pool is None
-                    made = _outcomes(
-                        pair,
-                        pairs,
-                        sides,
-                        orders,
-                        settings,
-                        protocol,
-                        wanted,
-                        has_points=has_points,
-                    )
-                    kept.add(*made)
+                names = pairs.names[pair.first], pairs.names[pair.second]
+                for protocol in settings.protocols:
+                    every = [
+                        Setting(extractor, keep_by, protocol, count, settings.pool)
+                        for count in settings.keypoints
+                    ]
+                    wanted = [setting for setting in every if (setting, *names) not in kept]
+                    if wanted:
+                        kept.add(*_outcomes(pair, names, sides, wanted, settings.has_ransac))
 
 
-def _missing(
-    pair: PosedPair,
-    pairs: PairSet,
-    settings: Settings,
-    extractor: str,
-    keep_by: str,
-    kept: Kept[Outcome],
-) -> Iterator[tuple[str, tuple[Setting, ...]]]:
-    names = pairs.names[pair.first], pairs.names[pair.second]
-    for protocol in settings.protocols:
-        every = [
-            Setting(extractor, keep_by, protocol, count, settings.pool)
-            for count in settings.keypoints
-        ]
-        wanted = tuple(setting for setting in every if (setting, *names) not in kept)
-        if wanted:
-            yield protocol, wanted
+class _Sides(dict[int, Side]):
+    """Images of the map, their keypoints in the order in which they are kept; made when needed."""
+
+    def __init__(self, pairs: PairSet, source: KeypointSource, keep_by: str) -> None:
+        super().__init__()
+        self._pairs, self._source, self._keep_by = pairs, source, keep_by
+
+    def __missing__(self, image: int) -> Side:
+        name, world = self._pairs.names[image], self._pairs.world
+        order = self._source.order(name, self._keep_by)
+        points = self._pairs.points_of[image][order] if self._source.is_reference else None
+        kept = self._source.features[name].take(order)
+        self[image] = Side(kept, as_vectors(kept), world.camera(image), world.pose(image), points)
+        return self[image]
 
 
 def _outcomes(
     pair: PosedPair,
-    pairs: PairSet,
+    names: tuple[str, str],
     sides: Mapping[int, Side],
-    orders: Mapping[int, NDArray[np.int64]],
-    settings: Settings,
-    protocol: str,
-    wanted: tuple[Setting, ...],
-    *,
-    has_points: bool,
+    wanted: Sequence[Setting],
+    has_ransac: bool,
 ) -> Iterator[Outcome]:
-    whole = protocol == "query"
-    found = compare(
-        sides[pair.first],
-        sides[pair.second],
-        tuple(setting.num_keypoints for setting in wanted),
-        whole_second=whole,
-        has_ransac=settings.has_ransac,
-    )
+    first, second = sides[pair.first], sides[pair.second]
+    whole = wanted[0].protocol == "query"
+    counts = [setting.num_keypoints for setting in wanted]
+    found = compare(first, second, counts, whole_second=whole, has_ransac=has_ransac)
     for setting in wanted:
-        shared = None
-        if has_points:
-            kept = setting.num_keypoints
-            here = pairs.points_of[pair.first][orders[pair.first][:kept]]
-            there = pairs.points_of[pair.second][orders[pair.second][: None if whole else kept]]
-            shared = len(np.intersect1d(here[here >= 0], there[there >= 0]))
-        yield Outcome(
-            setting=setting,
-            first=pairs.names[pair.first],
-            second=pairs.names[pair.second],
-            covisible=pair.covisible,
-            is_control=pair.is_control,
-            counts=found[setting.num_keypoints],
-            num_shared=shared,
-        )
+        shared, count = None, setting.num_keypoints
+        if first.points is not None and second.points is not None:
+            both = np.intersect1d(first.points[:count], second.points[: None if whole else count])
+            shared = int((both >= 0).sum())
+        yield Outcome(setting, *names, pair.covisible, pair.is_control, found[count], shared)
 
 
 #: One line holds the outcomes of a pair under all N.

@@ -6,7 +6,9 @@ kept, so that every smaller N is a corner of the same table.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -43,17 +45,24 @@ class Counts:
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One picture: features in the order they would be kept, as vectors, camera and pose."""
+    """One picture: features in the order they would be kept, as vectors, camera and pose.
+
+    points  of the map that they show, −1 for none; None where they are not those of the map
+    """
 
     features: Features
     vectors: Floats
     camera: Camera
     pose: Pose
+    points: NDArray[np.integer[Any]] | None = None
 
-    @staticmethod
-    def of(features: Features, order: Rows, camera: Camera, pose: Pose) -> Side:
-        kept = features.take(order)
-        return Side(kept, as_vectors(kept), camera, pose)
+    @cached_property
+    def rays(self) -> NDArray[np.float64]:
+        return unproject(self.camera, self.features.keypoints)
+
+    @property
+    def focal(self) -> float:
+        return float(np.sqrt(np.prod(focal_lengths(self.camera))))
 
 
 def as_vectors(features: Features) -> Floats:
@@ -69,7 +78,7 @@ def as_vectors(features: Features) -> Floats:
 def compare(
     first: Side,
     second: Side,
-    counts: tuple[int, ...],
+    counts: Sequence[int],
     *,
     whole_second: bool = False,
     has_ransac: bool = True,
@@ -79,12 +88,15 @@ def compare(
     a = first.vectors[:most]
     b = second.vectors if whole_second else second.vectors[:most]
     table = _distances(a, b)
-    errors_of = _Errors(first, second)
     found = {}
     for count in counts:
         corner = table[:count] if whole_second else table[:count, :count]
         matches, clear = _mutual(corner, binary=is_binary(first.features.extractor))
-        right = errors_of(matches) <= MAX_ERROR
+        errors = epipolar_errors(
+            first.rays[matches[:, 0]], second.rays[matches[:, 1]], first.pose, second.pose,
+            (first.focal, second.focal),
+        )  # fmt: skip
+        right = errors <= MAX_ERROR
         ransac = _ransac_inliers(first, second, matches) if has_ransac else None
         found[count] = Counts(len(matches), int(right.sum()), int((right & clear).sum()), ransac)
     return found
@@ -109,25 +121,6 @@ def _mutual(table: Floats, *, binary: bool) -> tuple[Rows, NDArray[np.bool_]]:
         return matches, np.ones(len(matches), dtype=np.bool_)
     two = np.partition(table[rows], 1, axis=1)[:, :2]
     return matches, two[:, 0] <= (RATIO if binary else RATIO**2) * two[:, 1]
-
-
-class _Errors:
-    """Distances from known epipolar lines, rays made once."""
-
-    def __init__(self, first: Side, second: Side) -> None:
-        self._sides = first, second
-        self._rays = [unproject(side.camera, side.features.keypoints) for side in self._sides]
-        self._focals = [float(np.sqrt(np.prod(focal_lengths(s.camera)))) for s in self._sides]
-
-    def __call__(self, matches: Rows) -> NDArray[np.float64]:
-        first, second = self._sides
-        return epipolar_errors(
-            self._rays[0][matches[:, 0]],
-            self._rays[1][matches[:, 1]],
-            first.pose,
-            second.pose,
-            (self._focals[0], self._focals[1]),
-        )
 
 
 def _ransac_inliers(first: Side, second: Side, matches: Rows) -> int:

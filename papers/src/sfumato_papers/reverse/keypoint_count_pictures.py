@@ -24,9 +24,9 @@ from sfumato.device.filters.stable import survivals
 from sfumato.features import extract, list_images
 from sfumato.features.image import load_image
 from sfumato_papers.harness.outcomes import Journal
-from sfumato_papers.harness.work import tracked
-from sfumato_papers.posed_pairs import keep_order
+from sfumato_papers.harness.work import evenly, tracked
 from sfumato_papers.reverse.keypoint_count import Settings
+from sfumato_papers.reverse.posed_pairs import keep_order
 
 #: The longer side of a picture, in pixels: the networks were trained on pictures of this kind.
 MAX_SIDE = 512
@@ -56,8 +56,7 @@ def run_privacy(
     names = list_images(folder)
     if not names:
         raise InvalidInput(f"there is no picture in {folder} to reconstruct.")
-    step = max(len(names) / settings.num_pictures, 1.0)
-    chosen = [names[int(i * step)] for i in range(min(settings.num_pictures, len(names)))]
+    chosen = evenly(names, settings.num_pictures)
     kept = JOURNAL.begin(path, {"pictures": chosen}, "reconstructions of other pictures")
     missing: dict[str, str] = {}
     for extractor in settings.extractors:

@@ -138,7 +138,8 @@ def run_suppression(
     for number, item in enumerate(pictures):
         todo = [key for key in ways(settings) if (item.name, *key) not in kept]
         if todo:
-            kept.add(*_Picture(item, number, detector, dictionary, settings).outcomes(todo))
+            picture = _Picture(item, number, detector, dictionary, settings)
+            kept.add(*(picture.outcome(*key) for key in todo))
         progress("suppression", number + 1, len(pictures))
 
 
@@ -162,17 +163,12 @@ class _Picture:
         (self.copy_detected,) = detect([detector], self.copy, timeout=600)
         self.mechanism = SubsetMechanism(settings.epsilon, settings.subset_size, dictionary)
 
-    def outcomes(self, todo: Sequence[tuple[str, bool, int]]) -> Iterator[Outcome]:
-        for hide, has_decoys, seed in todo:
-            yield self._outcome(hide, has_decoys, seed)
-
-    def _outcome(self, hide: str, has_decoys: bool, seed: int) -> Outcome:
+    def outcome(self, hide: str, has_decoys: bool, seed: int) -> Outcome:
         truth = self.item.truth
         boxes = {"nothing": NOTHING, "detected": self.detected, "given": truth}[hide]
         rng = SeededRandom(1000 * self.number + 10 * seed + HIDE.index(hide))
-        sent = hide_and_keep(
-            self.features, self.picture, boxes, self.settings, self._decoys(has_decoys), rng
-        )
+        decoys = Decoys(self.dictionary) if has_decoys else None
+        sent = hide_and_keep(self.features, self.picture, boxes, self.settings, decoys, rng)
         made = self.mechanism.release(sent.features, rng=rng)
         release = Release.from_bytes(made.to_bytes())
         if not isinstance(release, WordRelease):
@@ -202,18 +198,13 @@ class _Picture:
             guesses=len(guesses),
             right_guesses=int(hits.any(axis=0).sum()),
             people_guessed=int(hits.any(axis=1).sum()),
-            inliers=self._inliers(sent.features, hide, has_decoys, rng) if seed == 0 else None,
+            inliers=self._inliers(sent.features, hide, decoys, rng) if seed == 0 else None,
         )
 
-    def _decoys(self, wanted: bool) -> Decoys | None:
-        return Decoys(self.dictionary) if wanted else None
-
-    def _inliers(self, first: Features, hide: str, has_decoys: bool, rng: SeededRandom) -> int:
+    def _inliers(self, first: Features, hide: str, decoys: Decoys | None, rng: SeededRandom) -> int:
         there = moved_boxes(self.item.truth, self.homography, self.copy.shape)
         boxes = {"nothing": NOTHING, "detected": self.copy_detected, "given": there}[hide]
-        second = hide_and_keep(
-            self.copy_features, self.copy, boxes, self.settings, self._decoys(has_decoys), rng
-        )
+        second = hide_and_keep(self.copy_features, self.copy, boxes, self.settings, decoys, rng)
         return count_inliers(first, second.features, self.homography)
 
 

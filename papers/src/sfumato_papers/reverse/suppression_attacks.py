@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato.adversary.infer.decoys import area_under_curve, learn_decoys
 from sfumato.adversary.invert.reconstruct import Inverter
+from sfumato.adversary.invert.sheet import to_pixels
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import SeededRandom
 from sfumato.core.storage import file_checksum
@@ -114,7 +115,7 @@ def reconstructions(
     for hide, boxes in zip(HIDE, (NOTHING, found, truth), strict=True):
         sent = hide_and_keep(features, picture, boxes, settings, None, SeededRandom(0))
         guess = inverter.reconstruct(sent.features, one_look=True).picture
-        made[hide] = np.clip(np.rint(guess * 255), 0, 255).astype(np.uint8)
+        made[hide] = to_pixels(guess)
     return made
 
 

@@ -18,12 +18,7 @@ from sfumato.device.filters import Decoys
 from sfumato.dictionary import Dictionary
 from sfumato.features import extract, load_image
 from sfumato.pages.render import render
-from sfumato_papers.reverse.suppression import (
-    NOTHING,
-    Sent,
-    Settings,
-    hide_and_keep,
-)
+from sfumato_papers.reverse.suppression import NOTHING, Sent, Settings, hide_and_keep
 from sfumato_papers.reverse.suppression_table import Results, notes
 from sfumato_papers.reverse.suppression_table import table as figures
 
@@ -106,8 +101,8 @@ def suppression_page(results: Results, sheet: NDArray[np.uint8], command: str) -
     """The whole result as one page of HTML."""
     rows = results.rows()
     shown = figures(rows)
-    inside = sum(row.num_inside for row in rows if row.hide != "nothing")
-    releases = sum(row.num_releases for row in rows if row.hide != "nothing")
+    hidden = [row for row in rows if row["hide"] != "nothing"]
+    inside, releases = (sum(row[name] for row in hidden) for name in ("num_inside", "num_releases"))
     return render(
         "report.html",
         title="nothing around people",

@@ -17,14 +17,10 @@ from sfumato.dictionary import Dictionary
 from sfumato.features import load_image
 from sfumato_papers.harness.command import Report, make_command
 from sfumato_papers.harness.options import needed
-from sfumato_papers.reverse.suppression import (
-    JOURNAL,
-    Settings,
-    run_suppression,
-)
+from sfumato_papers.reverse.suppression import JOURNAL, Settings, run_suppression
 from sfumato_papers.reverse.suppression_attacks import find_again, read_again, tell_decoys_apart
 from sfumato_papers.reverse.suppression_page import draw_sheet, suppression_page
-from sfumato_papers.reverse.suppression_table import Results, report_lines
+from sfumato_papers.reverse.suppression_table import Results, notes, table
 
 AGAIN, DECOYS, SHEET, PAGE = "again.jsonl", "decoys.json", "suppression.png", "suppression.html"
 
@@ -79,8 +75,8 @@ def _report(path: Path, settings: Settings, ran: Any) -> Report:
     facts = {"decoys_auc": results.auc, "remark": "".join(remarks)}
     where = f"page: {path.parent / PAGE}   outcomes: {path}"
     return Report(
-        [*report_lines(results), *remarks, where],
-        {**results.head, "rows": [row.as_dict() for row in results.rows()], **facts},
+        [table(results.rows()), "", *notes(results), *remarks, where],
+        {**results.head, "rows": results.rows(), **facts},
     )
 
 

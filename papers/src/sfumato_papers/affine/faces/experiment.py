@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +31,8 @@ from sfumato_papers.harness.command import Report, make_command
 from sfumato_papers.harness.options import needed
 from sfumato_papers.harness.outcomes import RecordFile, read_records
 
+Rows = NDArray[np.int64]
+
 _ARRAYS = (".npz", ".npy")
 _KEYS = ("kind", "way", "strategy", "dimension", "source", "num_words", "epsilon", "seed",
          "attribute", "attack", "pictures", "releases")  # fmt: skip
@@ -39,23 +40,12 @@ _KEYS = ("kind", "way", "strategy", "dimension", "source", "num_words", "epsilon
 
 def parts_of(faces: FaceSet) -> tuple[str, ...]:
     """What can be run on these faces."""
-    found = []
-    if faces.pairs is not None or faces.identities:
-        found.append("verification")
-    if faces.identities:
-        found.append("history")
-    if faces.attributes:
-        found.append("attributes")
-    return tuple(found)
-
-
-@dataclass(frozen=True, eq=False)
-class Opened:
-    """Embedded faces; `problem` is None where nobody knows who is on them."""
-
-    embedded: Embedded
-    problem: Problem | None
-    identities: tuple[str, ...]
+    possible = {
+        "verification": faces.pairs is not None or faces.identities,
+        "history": faces.identities,
+        "attributes": faces.attributes,
+    }
+    return tuple(part for part, is_possible in possible.items() if is_possible)
 
 
 def _run(settings: Settings, path: Path, progress: Progress) -> None:
@@ -68,10 +58,10 @@ def _run(settings: Settings, path: Path, progress: Progress) -> None:
                 f"--parts can be {', '.join(allowed)} here."
             )
     path.parent.mkdir(parents=True, exist_ok=True)
-    opened = open_setup(settings, faces, path.parent, progress=progress)
-    parts, problem = settings.parts or allowed, opened.problem
+    embedded, problem = open_problem(settings, faces, path.parent, progress=progress)
+    parts = settings.parts or allowed
     head = {
-        **problem_of(opened.embedded, len(problem.public) if problem else 0, settings.is_centred),
+        **problem_of(embedded, len(problem.public) if problem else 0, settings.is_centred),
         "folds": settings.num_folds,
         "pairs": len(problem.pairs) if problem else 0,
         "attribute": settings.attribute,
@@ -80,9 +70,9 @@ def _run(settings: Settings, path: Path, progress: Progress) -> None:
     if "verification" in parts and problem is not None:
         run_verification(problem, settings, file, progress=progress)
     if "history" in parts and problem is not None:
-        run_history(problem, opened.identities, settings, file, progress=progress)
+        run_history(problem, settings, file, progress=progress)
     if "attributes" in parts:
-        _run_attributes(settings, opened.embedded, file, progress)
+        _run_attributes(settings, embedded, file, progress)
 
 
 def _run_attributes(
@@ -100,101 +90,67 @@ def _run_attributes(
         run_attributes(split, name, settings, file, progress=progress)
 
 
-def open_setup(
+def open_problem(
     settings: Settings, faces: FaceSet, output: Path, *, progress: Progress = silent
-) -> Opened:
-    """Split the people, embed the faces or read them from an earlier run.
+) -> tuple[Embedded, Problem | None]:
+    """Embedded faces, and who is compared with whom; None where nobody knows who is on them.
 
     What cannot be split is refused before anything is embedded.
     """
     plan = _plan(settings, faces)
-    kept = (output / "embeddings.jsonl", output / "embeddings-database.jsonl")
-    embedded = _embed(settings, faces, kept[0], progress)
+    embedded = _embed(settings, faces, output / "embeddings.jsonl", progress)
     if plan is None:
-        return Opened(embedded, None, ())
-    others, public = embedded, plan.public
+        return embedded, None
+    public, tested, pairs = plan
+    others = embedded
     if settings.database is not None:
-        others = _embed(settings, open_faces(settings.database), kept[1], progress)
+        kept = output / "embeddings-database.jsonl"
+        others = _embed(settings, open_faces(settings.database), kept, progress)
         public = np.arange(len(others))
         if others.vectors.shape[1] != embedded.vectors.shape[1]:
             raise Mismatch("the faces of --data and --database must have embeddings of one length.")
-    return _split(settings, embedded, others, public, plan)
+    public = public[others.is_found[public]]
+    if len(public) < 2:
+        raise InvalidInput(f"at least two public faces must be found, got {len(public)}.")
+    known = others.vectors[public]
+    filled = embedded.filled()[tested]
+    values, public_values = None, None
+    name = settings.attribute or next(iter(faces.attributes), "")
+    if name in faces.attributes and name in others.faces.attributes:  # what hybrid+ balances
+        values = _taken(faces.attributes[name], tested)
+        public_values = _taken(others.faces.attributes[name], public)
+    return embedded, Problem(
+        raw=filled,
+        vectors=centre(filled, known) if settings.is_centred else unit_vectors(filled),
+        is_found=embedded.is_found[tested],
+        pairs=pairs,
+        public=centre(known, known) if settings.is_centred else unit_vectors(known),
+        embedder=embedded.embedder,
+        identities=_taken(faces.identities, tested) if faces.identities else (),
+        values=values,
+        public_values=public_values,
+    )
 
 
-@dataclass(frozen=True, eq=False)
-class Plan:
+def _plan(settings: Settings, faces: FaceSet) -> tuple[Rows, Rows, Pairs] | None:
     """Rows of public people, rows of tested ones, and pairs among these."""
-
-    public: NDArray[np.int64]
-    tested: NDArray[np.int64]
-    pairs: Pairs
-
-
-def _plan(settings: Settings, faces: FaceSet) -> Plan | None:
-    nobody = np.zeros(0, dtype=np.int64)
+    public, tested = np.zeros(0, dtype=np.int64), np.arange(len(faces))
     if faces.pairs is not None:
         if settings.database is None:
             raise InvalidInput(
                 f"{faces.name} has its own pairs, so nobody in it can be the public faces; give "
                 "--database with a folder of other people."
             )
-        return Plan(nobody, np.arange(len(faces)), faces.pairs)
+        return public, tested, faces.pairs
     if not faces.identities:
         return None
-    public, tested = nobody, np.arange(len(faces))
     if settings.database is None:
         public, tested = split_people(faces.identities, settings.public_people)
         if not len(public):
             raise InvalidInput("lifting needs public faces; give --public-people or --database.")
     who = _taken(faces.identities, tested)
-    return Plan(
-        public, tested, draw_pairs(who, num_folds=settings.num_folds, num_each=settings.num_pairs)
-    )
-
-
-def _split(
-    settings: Settings, embedded: Embedded, others: Embedded, public: NDArray[np.int64], plan: Plan
-) -> Opened:
-    public = public[others.is_found[public]]
-    if len(public) < 2:
-        raise InvalidInput(f"at least two public faces must be found, got {len(public)}.")
-    open_faces_of = others.vectors[public]
-    tested = plan.tested
-    filled = embedded.filled()[tested]
-    identities = _taken(embedded.faces.identities, tested) if embedded.faces.identities else ()
-    values, public_values = _values(settings, embedded, others, tested, public)
-
-    def form(vectors: NDArray[Any]) -> NDArray[np.float64]:
-        return centre(vectors, open_faces_of) if settings.is_centred else unit_vectors(vectors)
-
-    problem = Problem(
-        raw=filled,
-        vectors=form(filled),
-        is_found=embedded.is_found[tested],
-        pairs=plan.pairs,
-        public=form(open_faces_of),
-        embedder=embedded.embedder,
-        values=values,
-        public_values=public_values,
-    )
-    return Opened(embedded, problem, identities)
-
-
-def _values(
-    settings: Settings,
-    embedded: Embedded,
-    others: Embedded,
-    tested: NDArray[np.int64],
-    public: NDArray[np.int64],
-) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
-    """The attribute that hybrid+ balances, where both sides have it."""
-    name = settings.attribute or next(iter(embedded.faces.attributes), None)
-    if name is None or name not in embedded.faces.attributes or name not in others.faces.attributes:
-        return None, None
-    return (
-        _taken(embedded.faces.attributes[name], tested),
-        _taken(others.faces.attributes[name], public),
-    )
+    pairs = draw_pairs(who, num_folds=settings.num_folds, num_each=settings.num_pairs)
+    return public, tested, pairs
 
 
 def _embed(settings: Settings, faces: FaceSet, kept: Path, progress: Progress) -> Embedded:
@@ -245,11 +201,11 @@ def _report(path: Path, settings: Settings, ran: Any) -> Report:
     plots = [] if ran is None else draw_plots(records, path.parent)
     facts = {
         "problem": head,
-        "verification": [row.as_dict() for row in verification_rows(records)],
-        "history": list(history_rows(records)),
-        "attributes": list(attribute_rows(records)),
-        "results": str(path),
-        "plots": [str(plot) for plot in plots],
+        "verification": verification_rows(records),
+        "history": history_rows(records),
+        "attributes": attribute_rows(records),
+        "results": path,
+        "plots": plots,
     }
     where = [*(f"plot: {plot}" for plot in plots), f"results: {path}"]
     return Report([*report_lines(head, records), *where], facts)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,8 +10,7 @@ from sfumato.core.errors import InvalidInput
 from sfumato.core.geometry import unit_vectors
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import SeededRandom
-from sfumato.core.releases import Release
-from sfumato.device.mechanisms import MemoisedSubset, SubsetMechanism
+from sfumato.device.mechanisms import MemoisedSubset, SubsetMechanism, SubspaceLifting
 from sfumato.device.mechanisms.memoised_lifting import MemoisedLifting
 from sfumato.faces.embeddings import as_features
 from sfumato_papers.affine.faces.verification import Problem, Settings, lifting_of, words_of
@@ -29,14 +25,13 @@ _SECRET = b"known, and for experiments only!"
 
 def run_history(
     problem: Problem,
-    identities: tuple[str, ...],
     settings: Settings,
     file: RecordFile,
     *,
     progress: Progress = silent,
 ) -> None:
     """Attack k releases of one picture, and of k pictures of one person."""
-    people = _people(problem, identities, settings)
+    people = _people(problem, settings)
     work = [
         (pictures, way, strategy, dimension)
         for pictures in ("one", "several")
@@ -54,18 +49,22 @@ def run_history(
                     _attacked_lift(problem, rows, count, pictures, way, strategy, dimension)
                     for rows in people
                 ]
-                file.add({**what, "releases": count, "errors": _short(errors)})
+                file.add(
+                    {
+                        **what,
+                        "releases": count,
+                        "errors": [float(f"{error:.4g}") for error in errors],
+                    }
+                )
     _run_words(problem, people, settings, file)
 
 
-def _people(
-    problem: Problem, identities: tuple[str, ...], settings: Settings
-) -> list[NDArray[np.int64]]:
+def _people(problem: Problem, settings: Settings) -> list[NDArray[np.int64]]:
     """For each person as many pictures as the longest history needs."""
-    names = np.array(identities)
+    names = np.array(problem.identities)
     most = max(settings.releases)
     found = []
-    for name in dict.fromkeys(identities):
+    for name in dict.fromkeys(problem.identities):
         rows = np.flatnonzero((names == name) & problem.is_found)
         if len(rows) >= most:
             found.append(rows[:most])
@@ -87,13 +86,13 @@ def _attacked_lift(
     lifting = lifting_of(problem, strategy, dimension)
     shown = rows[np.zeros(count, dtype=np.int64)] if pictures == "one" else rows[:count]
     rng = SeededRandom(seed_of("history", pictures, strategy, dimension, int(rows[0])))
-    release: Callable[[Any], Release]
+    use: SubspaceLifting | MemoisedLifting = lifting
     if way == "memoised":
-        memoised = MemoisedLifting(lifting, problem.vectors[rows[0]], _SECRET)
-        release = lambda features: memoised.release(features, rng=rng)  # noqa: E731
-    else:
-        release = lambda features: lifting.release(features, rng=rng)  # noqa: E731
-    sent = [release(as_features(problem.vectors[row][None], problem.embedder)) for row in shown]
+        use = MemoisedLifting(lifting, problem.vectors[rows[0]], _SECRET)
+    sent = [
+        use.release(as_features(problem.vectors[row][None], problem.embedder), rng=rng)
+        for row in shown
+    ]
     answer = history_attack(sent, public=problem.public)
     truth = unit_vectors(problem.vectors[shown].mean(axis=0)[None])[0]
     return float(np.linalg.norm(answer.descriptors[0] - truth))
@@ -125,7 +124,3 @@ def _run_words(
                     right += bool(np.linalg.norm(answer.descriptors[0] - true) < EXACT)
                     total += 1
                 file.add({**what, "releases": count, "right": right, "total": total})
-
-
-def _short(values: list[float]) -> list[float]:
-    return [float(f"{value:.4g}") for value in values]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -14,75 +13,56 @@ from sfumato_papers.harness.table import Table, grouped, show, table_of, wilson
 _SENT = (None, "raw", "lifted", "words")
 _LIFTS = ("", "random", "adversarial", "hybrid", "hybrid+", "even")
 _ATTACKS = ("majority", "K-NN", "learned", "words")
+_SETTING = ("way", "strategy", "dimension", "source", "num_words", "epsilon")
 _ORDER = ("euclidean", "cosine", "cosine as sent", "p–s", "s–s", "s–s memoised", "p–w", "w–w")
 
 
-@dataclass(frozen=True)
-class Row:
-    """One way of sending, over all folds and seeds; shares are 0 … 1.
+Row = Mapping[str, Any]
+
+
+def verification_rows(records: Iterable[Row]) -> list[dict[str, Any]]:
+    """One row per way of sending, over all folds and seeds; shares are 0 … 1.
 
     half_width  of the 95 % interval of the mean over folds
     """
-
-    way: str
-    strategy: str
-    dimension: int | None
-    source: str
-    num_words: int | None
-    epsilon: float | None
-    seeds: int
-    accuracy: float
-    half_width: float
-    false_accept: float
-    false_reject: float
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+    groups = grouped(_of(records, "verification"), _setting)
+    rows = [_verification_row(group) for group in groups.values()]
+    return sorted(rows, key=lambda row: _ORDER.index(row["way"]))
 
 
-def verification_rows(records: Iterable[Mapping[str, Any]]) -> tuple[Row, ...]:
-    """One row per setting, seeds taken together."""
-    rows = [_row(group) for group in grouped(_of(records, "verification"), _setting).values()]
-    return tuple(sorted(rows, key=lambda row: _ORDER.index(row.way)))
-
-
-def _of(records: Iterable[Mapping[str, Any]], kind: str) -> list[Mapping[str, Any]]:
+def _of(records: Iterable[Row], kind: str) -> list[Row]:
     return [one for one in records if one.get("kind") == kind]
 
 
-def _setting(one: Mapping[str, Any]) -> tuple[Any, ...]:
-    names = ("way", "strategy", "dimension", "source", "num_words", "epsilon")
-    return tuple(one.get(name) for name in names)
+def _setting(one: Row) -> tuple[Any, ...]:
+    return tuple(one.get(name) for name in _SETTING)
 
 
-def _row(group: Sequence[Mapping[str, Any]]) -> Row:
+def _verification_row(group: Sequence[Row]) -> dict[str, Any]:
     from scipy import stats
 
     first = group[0]
     folds = np.mean([one["accuracy"] for one in group], axis=0)
     error = float(np.std(folds, ddof=1) / np.sqrt(len(folds)))
-    return Row(
-        way=first["way"],
-        strategy=first.get("strategy", ""),
-        dimension=first.get("dimension"),
-        source=first.get("source", ""),
-        num_words=first.get("num_words"),
-        epsilon=float(first["epsilon"]) if "epsilon" in first else None,
-        seeds=len(group),
-        accuracy=float(folds.mean()),
-        half_width=float(stats.t.ppf(0.975, len(folds) - 1)) * error,
-        false_accept=float(np.mean([one["false_accept"] for one in group])),
-        false_reject=float(np.mean([one["false_reject"] for one in group])),
-    )
+    return {
+        **{name: first.get(name, "" if name in ("strategy", "source") else None)
+           for name in _SETTING},
+        "epsilon": float(first["epsilon"]) if "epsilon" in first else None,
+        "seeds": len(group),
+        "accuracy": float(folds.mean()),
+        "half_width": float(stats.t.ppf(0.975, len(folds) - 1)) * error,
+        "false_accept": float(np.mean([one["false_accept"] for one in group])),
+        "false_reject": float(np.mean([one["false_reject"] for one in group])),
+    }  # fmt: skip
 
 
-def history_rows(records: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
+def history_rows(records: Iterable[Row]) -> list[dict[str, Any]]:
     """One row per way of sending: for each k the share recovered, and the median error."""
     groups = grouped(_of(records, "history"), lambda one: (one["pictures"], _setting(one)))
-    return tuple(_history_row(group) for group in groups.values())
+    return [_history_row(group) for group in groups.values()]
 
 
-def _history_row(group: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _history_row(group: Sequence[Row]) -> dict[str, Any]:
     first = group[0]
     shares, medians = {}, {}
     for one in group:
@@ -98,7 +78,7 @@ def _history_row(group: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {**told, "faces": number, "recovered": shares, "median_error": medians}
 
 
-def attribute_rows(records: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
+def attribute_rows(records: Iterable[Row]) -> list[dict[str, Any]]:
     """One row per attribute, way and attack, seeds taken together."""
     groups = grouped(
         _of(records, "attribute"), lambda one: (one["attribute"], _setting(one), one["attack"])
@@ -120,10 +100,10 @@ def attribute_rows(records: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any]
             }
         )
     attributes = list(dict.fromkeys(row["attribute"] for row in rows))
-    return tuple(sorted(rows, key=lambda row: _place(row, attributes)))
+    return sorted(rows, key=lambda row: _place(row, attributes))
 
 
-def _place(row: Mapping[str, Any], attributes: Sequence[str]) -> tuple[Any, ...]:
+def _place(row: Row, attributes: Sequence[str]) -> tuple[Any, ...]:
     """Where a row stands in the table, whatever order the results were made in."""
     return (
         attributes.index(row["attribute"]),
@@ -145,21 +125,17 @@ PAPER = (
 )
 
 
-def report_lines(
-    head: Mapping[str, Any], records: Sequence[Mapping[str, Any]]
-) -> list[str | Table]:
-    """All tables."""
+def report_lines(head: Row, records: Sequence[Row]) -> list[str | Table]:
+    """All tables that have rows."""
     lines: list[str | Table] = [_title(head), ""]
-    rows = verification_rows(records)
-    if rows:
-        lines += ["verification", _verification(rows), ""]
-    history = history_rows(records)
-    if history:
-        lines += ["history: k releases of one person", _history(history), ""]
-    attributes = attribute_rows(records)
-    if attributes:
-        lines += ["attributes", _attributes(attributes), ""]
-    return [*lines, *_notes(rows, history, attributes), PAPER]
+    found = verification_rows(records), history_rows(records), attribute_rows(records)
+    titles = "verification", "history: k releases of one person", "attributes"
+    for title, rows, make in zip(
+        titles, found, (_verification, _history, _attributes), strict=True
+    ):
+        if rows:
+            lines += [title, make(rows), ""]
+    return [*lines, *_notes(*found), PAPER]
 
 
 def _title(head: Mapping[str, Any]) -> str:
@@ -172,18 +148,18 @@ def _title(head: Mapping[str, Any]) -> str:
 
 
 def _verification(rows: Sequence[Row]) -> Table:
-    raw = next((row.accuracy for row in rows if row.way == "cosine"), None)
+    raw = next((row["accuracy"] for row in rows if row["way"] == "cosine"), None)
     columns = [
-        ("way", "way"), ("strategy", lambda row: row.strategy or None), ("m", "dimension"),
-        ("words", lambda row: row.source or None), ("|K|", "num_words"), ("ε", "epsilon", "g"),
+        ("way", "way"), ("strategy", lambda row: row["strategy"] or None), ("m", "dimension"),
+        ("words", lambda row: row["source"] or None), ("|K|", "num_words"), ("ε", "epsilon", "g"),
         ("keeps", _keeps), ("accuracy", "accuracy", ".1%"), ("±", "half_width", ".2p"),
-        ("to raw", lambda row: None if raw is None else row.accuracy - raw, "+.2p"),
+        ("to raw", lambda row: None if raw is None else row["accuracy"] - raw, "+.2p"),
         ("false accept", "false_accept", ".1%"), ("false reject", "false_reject", ".1%"),
     ]  # fmt: skip
     return table_of(rows, *columns, left=(0, 1, 3))
 
 
-def _history(rows: Sequence[Mapping[str, Any]]) -> Table:
+def _history(rows: Sequence[Row]) -> Table:
     counts = sorted({int(k) for row in rows for k in row["recovered"]})
     columns = [
         ("pictures", "pictures"), ("answers", "way"),
@@ -196,7 +172,7 @@ def _history(rows: Sequence[Mapping[str, Any]]) -> Table:
     return table_of(rows, *columns, left=(0, 1, 2))
 
 
-def _attributes(rows: Sequence[Mapping[str, Any]]) -> Table:
+def _attributes(rows: Sequence[Row]) -> Table:
     columns = [
         ("attribute", "attribute"), ("sent", lambda row: row.get("way", "nothing")),
         ("strategy", "strategy"), ("m", "dimension"), ("|K|", "num_words"),
@@ -238,10 +214,9 @@ def _notes(rows: Sequence[Any], history: Sequence[Any], attributes: Sequence[Any
 
 
 def _keeps(row: Row) -> str:
-    if row.epsilon is None or row.num_words is None:
+    if row["epsilon"] is None:
         return "–"
-    odds = np.exp(-row.epsilon) * (row.num_words - 1)
-    return f"{100 / (1 + odds):.1f} %"
+    return f"{100 / (1 + np.exp(-row['epsilon']) * (row['num_words'] - 1)):.1f} %"
 
 
 def _small(value: float | None) -> str:

@@ -100,6 +100,7 @@ class Problem:
     vectors    (N, n) of length one, as they are sent: centred by public faces, or not
     is_found   (N,) false where there is no face; such a picture is never accepted
     public     (P, n) faces of other people, in the same form as `vectors`
+    identities (N,) who is on them; empty where nobody knows
     values     (N,), public_values (P,): an attribute for hybrid+, None where there is none
     """
 
@@ -109,6 +110,7 @@ class Problem:
     pairs: Pairs
     public: Doubles
     embedder: str
+    identities: tuple[str, ...] = ()
     values: tuple[str, ...] | None = None
     public_values: tuple[str, ...] | None = None
     _words: dict[tuple[str, int], Dictionary] = field(default_factory=dict)

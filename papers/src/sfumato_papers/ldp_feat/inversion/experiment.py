@@ -9,10 +9,10 @@ from typing import Any
 from sfumato.core.progress import Progress
 from sfumato.detectors import DETECTORS, Detector, YoloFile, find_detectors
 from sfumato.dictionary import Dictionary
-from sfumato_papers.attacker_knowledge import load_words
 from sfumato_papers.harness.command import Report, make_command
 from sfumato_papers.harness.options import needed
-from sfumato_papers.ldp_feat.inversion.networks import Budget, Networks
+from sfumato_papers.ldp_feat.attacker_knowledge import load_words
+from sfumato_papers.ldp_feat.inversion.networks import Networks
 from sfumato_papers.ldp_feat.inversion.outcomes import (
     OutcomeFile,
     read_outcomes,
@@ -34,7 +34,6 @@ from sfumato_papers.ldp_feat.inversion.tables import report_lines
 
 def _run(settings: Settings, path: Path, progress: Progress) -> None:
     settings.check_database()
-    spend = _budget(settings)
     folder = needed(settings.pictures)
     squares, unreadable = load_squares(folder, settings.num_pictures, progress=progress)
     listed = "\n".join(f"{one.name} {one.fingerprint}" for one in squares)
@@ -61,28 +60,12 @@ def _run(settings: Settings, path: Path, progress: Progress) -> None:
     releases = Releases(knowledge, ldp, path.parent / "recovered")
     networks = Networks(
         settings.networks or path.parent / "networks",
-        spend,
+        settings,
         dictionary=ldp,
         database=None if knowledge is None else knowledge.words,
-        threads=settings.threads,
-        one_look=settings.one_look,
         progress=progress,
     )
     run_inversion(squares, releases, networks, settings, judge, file, progress=progress)
-
-
-def _budget(settings: Settings) -> Budget | None:
-    if not settings.train:
-        return None
-    return Budget(
-        settings.train,
-        settings.budget,
-        settings.width,
-        settings.minutes,
-        0.03 if settings.perceptual else 0.0,
-        settings.threads,
-        settings.start_from,
-    )
 
 
 def _detector(name: str | None) -> Detector | None:
@@ -101,16 +84,16 @@ def _report(path: Path, settings: Settings, ran: Any) -> Report:
     for name, columns in sheets_of(rows).items():
         sheet = path.parent / f"sheet-{name}.png"
         if draw_sheet(path.parent / PICTURES, columns, sheet):
-            sheets.append(str(sheet))
+            sheets.append(sheet)
     facts = {
         **results.facts,
-        "rows": [row.as_dict() for row in rows],
-        "steps": {name: gap.__dict__ for name, gap in steps_down(results)},
+        "rows": rows,
+        "steps": dict(steps_down(results)),
         "absent": {row.name: reason for row, reason in results.absent.items()},
-        "plot": str(plot),
+        "plot": plot,
         "sheets": sheets,
     }
-    where = ["", f"outcomes: {path}   plot: {plot}", *sheets]
+    where = ["", f"outcomes: {path}   plot: {plot}", *map(str, sheets)]
     return Report([*report_lines(results), *where], facts)
 
 

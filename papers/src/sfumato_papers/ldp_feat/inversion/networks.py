@@ -11,14 +11,13 @@ import json
 import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato.adversary.invert.architecture import Architecture, check_torch
 from sfumato.adversary.invert.data import DataOptions, View
 from sfumato.adversary.invert.networks import SHIPPED
 from sfumato.adversary.invert.reconstruct import Inverter
 from sfumato.adversary.invert.train import TrainOptions, train_inversion
-from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput, Missing
 from sfumato.core.progress import Progress, silent
 from sfumato.core.releases import KeypointRelease
@@ -28,6 +27,9 @@ from sfumato.dictionary import Dictionary
 from sfumato.features.extractors import find_extractor
 from sfumato.privacy.defence import PLAIN, Defence
 from sfumato_papers.ldp_feat.inversion.releases import SIDE
+
+if TYPE_CHECKING:
+    from sfumato_papers.ldp_feat.inversion.painting import Settings
 
 #: Extractors whose keypoints turn: their frames can be inferred from the descriptors.
 FRAMED = ("sift",)
@@ -44,33 +46,6 @@ class Wanted:
     def name(self) -> str:
         last = self.defence.name if self.kind != "positions" else "positions"
         return f"{self.defence.extractor}-{last}"
-
-
-@dataclass(frozen=True)
-class Budget:
-    """What training an attacker may cost.
-
-    folders         pictures to train on; never those that are attacked
-    steps           of 2 crops each; the learning rate falls over them
-    width           of the network; the shipped one has 48
-    minutes         stop after this long, finished or not; the row tells the steps done
-    perceptual      weight of the loss that needs VGG16's weights; 0 does without
-    start_from      a run whose painter is taken over; its steps are counted in the row too
-    """
-
-    folders: tuple[Path, ...]
-    steps: int = 800
-    width: int = 48
-    minutes: float | None = None
-    perceptual: float = 0.03
-    threads: int | None = None
-    start_from: Path | None = None
-
-    def __post_init__(self) -> None:
-        check_count("budget", self.steps, low=1)
-        check_count("width", self.width, low=2, high=256)
-        if self.minutes is not None and not self.minutes > 0:
-            raise InvalidInput(f"minutes must be above 0, got {self.minutes!r}.")
 
 
 @dataclass(frozen=True)
@@ -91,24 +66,21 @@ class Networks:
     """Networks of one experiment: from a folder, from the package, or trained now.
 
     folder      where `<name>.onnx` are found and put
+    settings    whether missing ones are trained, and what that may cost
     dictionary  levels of the LDP dictionary, database the words of lifts, for training
-    one_look    paint in a quarter of the time and a little worse, see `looks.py`
     """
 
     def __init__(
         self,
         folder: Path,
-        budget: Budget | None = None,
+        settings: Settings,
         *,
         dictionary: Dictionary | None = None,
         database: Dictionary | None = None,
-        threads: int | None = None,
-        one_look: bool = False,
         progress: Progress = silent,
     ) -> None:
-        self.one_look = one_look
-        self.folder, self.budget, self.progress = folder, budget, progress
-        self._dictionary, self._database, self._threads = dictionary, database, threads
+        self.folder, self.settings, self.progress = folder, settings, progress
+        self._dictionary, self._database = dictionary, database
         self._open: dict[str, Inverter] = {}
 
     def has(self, wanted: Wanted) -> bool:
@@ -121,7 +93,7 @@ class Networks:
             path = self._file(wanted)
             if path is None:
                 path = self._train(wanted)
-            self._open[wanted.name] = Inverter(path, threads=self._threads)
+            self._open[wanted.name] = Inverter(path, threads=self.settings.threads)
         return self._open[wanted.name]
 
     def facts(self, wanted: Wanted) -> Facts:
@@ -136,7 +108,7 @@ class Networks:
             steps=found.step,
             width=found.architecture.width,
             frames=found.architecture.frames,
-            one_look=self.one_look,
+            one_look=self.settings.one_look,
             seconds=told.get("seconds"),
             shipped=found.path.parent == SHIPPED,
         )
@@ -146,7 +118,7 @@ class Networks:
         return next((path for path in places if path.is_file()), None)
 
     def _train(self, wanted: Wanted) -> Path:
-        if self.budget is None:
+        if not self.settings.train:
             raise Missing(
                 f"no network {wanted.name}; give --train PICTURES to train one here, or "
                 "--networks with a folder that has it"
@@ -154,34 +126,34 @@ class Networks:
         check_torch(f"training {wanted.name}")
         from sfumato.adversary.invert.export import export_onnx
 
-        budget, defence = self.budget, wanted.defence
+        spend, defence = self.settings, wanted.defence
         run = self.folder / "runs" / wanted.name
         spent = _Clock(run / "seconds.json")
         train_inversion(
-            budget.folders,
+            spend.train,
             run,
-            architecture=Architecture(width=budget.width),
+            architecture=Architecture(width=spend.width),
             view=self._view(wanted),
             data=DataOptions(crop=SIDE),
             options=TrainOptions(
-                steps=budget.steps,
-                perceptual=budget.perceptual,
+                steps=spend.budget,
+                perceptual=0.03 if spend.perceptual else 0.0,
                 perceptual_crop=64,
                 batch=2,
                 structure=0.8,
-                average=0.998 if budget.steps >= 1000 else 0.98,
-                checkpoint_every=min(200, budget.steps),
+                average=0.998 if spend.budget >= 1000 else 0.98,
+                checkpoint_every=min(200, spend.budget),
                 validation_pictures=0,
-                max_minutes=budget.minutes,
-                threads=budget.threads,
+                max_minutes=spend.minutes,
+                threads=spend.threads,
             ),
-            start_from=budget.start_from,
+            start_from=spend.start_from,
             cache=self.folder / "runs" / f"cache-{defence.extractor}",
             progress=spent.watch(self.progress),
         )
         path = self.folder / f"{wanted.name}.onnx"
         export_onnx(run, path)
-        told = {"seconds": spent.seconds, "pictures": [folder.name for folder in budget.folders]}
+        told = {"seconds": spent.seconds, "pictures": [folder.name for folder in spend.train]}
         write_file(path.with_suffix(".json"), json.dumps(told).encode())
         return path
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,13 @@ import numpy as np
 from sfumato.adversary.metrics import Interval, difference_interval, mean_interval, share_interval
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.privacy.defence import PLAIN, Defence
-from sfumato_papers.harness.outcomes import append_record, decode, drop_torn_line, read_records
+from sfumato_papers.harness.outcomes import (
+    append_record,
+    decode,
+    drop_torn_line,
+    plain,
+    read_records,
+)
 from sfumato_papers.ldp_feat.inversion.releases import Measures
 
 #: Facts that may change between a run and its continuation.
@@ -76,56 +82,44 @@ class Results:
         return list(dict.fromkeys(outcome.setting for outcome in self.outcomes))
 
 
-@dataclass
 class OutcomeFile:
     """Appends to a file of one experiment; what it holds already is not done again."""
 
-    path: Path
-    problem: dict[str, Any]
-    _done: set[tuple[Setting, str]] = field(default_factory=set, init=False)
-    _facts: dict[str, Any] = field(default_factory=dict, init=False)
-    _absent: dict[Setting, str] = field(default_factory=dict, init=False)
-
-    def __post_init__(self) -> None:
-        if self.path.exists():
-            drop_torn_line(self.path)
-        if self.path.exists() and self.path.stat().st_size:
-            found = read_outcomes(self.path)
-            self._facts = dict(found.facts)
-            self._absent = dict(found.absent)
-            self._done = {(o.setting, o.picture) for o in found.outcomes}
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.tell("inversion", self.problem)
+    def __init__(self, path: Path, problem: Mapping[str, Any]) -> None:
+        self.path = path
+        if path.exists():
+            drop_torn_line(path)
+        known = path.exists() and path.stat().st_size
+        found = read_outcomes(path) if known else Results({}, (), {})
+        self._facts, self._absent = dict(found.facts), dict(found.absent)
+        self._done = {(o.setting, o.picture) for o in found.outcomes}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.tell("inversion", problem)
 
     def has(self, setting: Setting, picture: str) -> bool:
         return (setting, picture) in self._done
 
     def tell(self, name: str, value: Any) -> None:
         """Write a fact down, or refuse if the file says otherwise."""
-        if self._facts.get(name) == value and name in self._facts:
+        if name in self._facts and self._facts[name] == value:
             return
         if name in self._facts and name not in _FREE:
-            raise Mismatch(
-                f"{self.path} was made with another {_words_of(name)}; give another folder."
-            )
+            other = "set of pictures" if name == "inversion" else name
+            raise Mismatch(f"{self.path} was made with another {other}; give another folder.")
         append_record(self.path, {"kind": "fact", "name": name, "value": value})
         self._facts[name] = value
 
     def add(self, outcome: Outcome) -> None:
-        append_record(self.path, {"kind": "outcome", **asdict(outcome)})
+        append_record(self.path, {"kind": "outcome", **plain(outcome)})
         self._done.add((outcome.setting, outcome.picture))
 
     def absent(self, setting: Setting, reason: str) -> None:
         """Say why there is no such row; a later outcome overrules it."""
         if self._absent.get(setting) != reason:
             append_record(
-                self.path, {"kind": "absent", "setting": asdict(setting), "reason": reason}
+                self.path, {"kind": "absent", "setting": plain(setting), "reason": reason}
             )
             self._absent[setting] = reason
-
-
-def _words_of(name: str) -> str:
-    return "set of pictures" if name == "inversion" else name
 
 
 def read_outcomes(path: str | Path) -> Results:
@@ -160,69 +154,50 @@ LADDER = ("raw", "vertex", "database", "clustering", "nearest")
 _MAX_PSNR = 100.0  # dB; a picture painted exactly has an infinite one, and no mean
 
 
-@dataclass(frozen=True)
-class Row:
-    """One setting over its pictures, with 95 % intervals.
+def summarise(results: Results) -> list[dict[str, Any]]:
+    """A row for every setting that has pictures, with 95 % intervals.
 
     lpips, objects  None where not measured on every picture
     num_bytes       mean per picture, of what left the device
     network         facts of the painter; None for a flat colour
     """
-
-    setting: Setting
-    count: int
-    ssim: Interval
-    mae: Interval
-    psnr: Interval
-    lpips: Interval | None
-    objects: Interval | None
-    num_keypoints: float
-    num_bytes: float
-    seconds: float
-    network: dict[str, Any] | None
-
-    @property
-    def guarantee(self) -> str:
-        """ε with its unit, or that there is none."""
-        epsilon = self.setting.defence.epsilon
-        if self.setting.attack in ("mean colour", "positions"):
-            return "–"
-        if epsilon is None or math.isinf(epsilon):
-            return "none"
-        total = epsilon * self.num_keypoints
-        return f"ε = {epsilon:g} per descriptor, {total:,.0f} per picture"
-
-    def as_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "guarantee": self.guarantee}
-
-
-def summarise(results: Results) -> list[Row]:
-    """A row for every setting that has pictures."""
     rows = []
     for setting in results.settings():
         found = results.of(setting)
         measures = [outcome.measures for outcome in found]
         lpips = [m.lpips for m in measures if m.lpips is not None]
         objects = [m.objects for m in measures if m.objects is not None]
-        whole = len(found)
+        means = {
+            name: float(np.mean([getattr(outcome, name) for outcome in found]))
+            for name in ("num_keypoints", "num_bytes", "seconds")
+        }
+        all_objects = len(objects) == len(found)
         rows.append(
-            Row(
-                setting=setting,
-                count=whole,
-                ssim=mean_interval([m.ssim for m in measures]),
-                mae=mean_interval([m.mae for m in measures]),
-                psnr=mean_interval([min(m.psnr, _MAX_PSNR) for m in measures]),
-                lpips=mean_interval(lpips) if len(lpips) == whole else None,
-                objects=share_interval(*zip(*objects, strict=True))
-                if len(objects) == whole
-                else None,
-                num_keypoints=float(np.mean([o.num_keypoints for o in found])),
-                num_bytes=float(np.mean([o.num_bytes for o in found])),
-                seconds=float(np.mean([o.seconds for o in found])),
-                network=results.facts.get(f"network {found[0].network}"),
-            )
+            {
+                "setting": setting,
+                "count": len(found),
+                "ssim": mean_interval([m.ssim for m in measures]),
+                "mae": mean_interval([m.mae for m in measures]),
+                "psnr": mean_interval([min(m.psnr, _MAX_PSNR) for m in measures]),
+                "lpips": mean_interval(lpips) if len(lpips) == len(found) else None,
+                "objects": share_interval(*zip(*objects, strict=True)) if all_objects else None,
+                **means,
+                "network": results.facts.get(f"network {found[0].network}"),
+                "guarantee": _guarantee(setting, means["num_keypoints"]),
+            }
         )
     return rows
+
+
+def _guarantee(setting: Setting, num_keypoints: float) -> str:
+    """ε with its unit, or that there is none."""
+    epsilon = setting.defence.epsilon
+    if setting.attack in ("mean colour", "positions"):
+        return "–"
+    if epsilon is None or math.isinf(epsilon):
+        return "none"
+    total = epsilon * num_keypoints
+    return f"ε = {epsilon:g} per descriptor, {total:,.0f} per picture"
 
 
 def steps_down(results: Results) -> list[tuple[str, Interval]]:

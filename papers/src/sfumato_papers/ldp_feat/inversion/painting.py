@@ -22,7 +22,7 @@ from sfumato.core.releases import KeypointRelease
 from sfumato.features.extractors import find_extractor
 from sfumato.privacy.defence import Defence
 from sfumato_papers.harness.options import Checked, option
-from sfumato_papers.harness.work import tracked
+from sfumato_papers.harness.work import evenly, tracked
 from sfumato_papers.ldp_feat.inversion.networks import Networks, Wanted
 from sfumato_papers.ldp_feat.inversion.outcomes import Outcome, OutcomeFile, Setting
 from sfumato_papers.ldp_feat.inversion.releases import (
@@ -98,7 +98,7 @@ class Settings(Checked):
     budget: int = option(800, "Training steps for each.", low=1)
     minutes: float | None = option(None, "At most so many minutes of training for each.")
     start_from: Path | None = option(None, "Let them begin as the network of this training run.")
-    width: int = option(48, "Width of the networks trained.")
+    width: int = option(48, "Width of the networks trained.", low=2)
     perceptual: bool = option(
         True, "Train with VGG16's loss, which needs its weights.", "--perceptual/--no-perceptual"
     )
@@ -116,6 +116,8 @@ class Settings(Checked):
             check_epsilon(epsilon, allow_infinite=True)
         for extractor in self.extractors:
             find_extractor(extractor)
+        if self.minutes is not None and not self.minutes > 0:
+            raise InvalidInput(f"minutes must be above 0, got {self.minutes!r}.")
 
     @property
     def has_lifts(self) -> bool:
@@ -134,12 +136,10 @@ class Settings(Checked):
                 lift = Defence(strategy=self.strategy, dimension=dimension)
                 rows += [Setting(attack, lift) for attack in self.attacks]
         if "affine" in self.parts:
-            for strategy in ("random", "sub-hybrid"):
-                rows.append(Setting("nearest", Defence(strategy=strategy, dimension=2)))
+            lifts = [("nearest", "random", 2), ("nearest", "sub-hybrid", 2)]
             if "direct" in self.attacks:
-                for dimension in (2, 4, 6):
-                    lift = Defence(strategy="sub-hybrid", dimension=dimension)
-                    rows.append(Setting("direct", lift))
+                lifts += [("direct", "sub-hybrid", dimension) for dimension in (2, 4, 6)]
+            rows += [Setting(a, Defence(strategy=s, dimension=m)) for a, s, m in lifts]
         if "words" in self.parts:
             rows += [
                 Setting(attack, Defence(num_words=count, subset_size=size, epsilon=epsilon))
@@ -171,8 +171,7 @@ def run_inversion(
     Rows whose network is there come first; then the others are trained one by one, if there is
     a budget, or are put down as absent with the reason.
     """
-    step = max(len(pictures) / settings.num_shown, 1) if settings.num_shown else 1
-    shown = {pictures[int(i * step)].name for i in range(min(settings.num_shown, len(pictures)))}
+    shown = {p.name for p in evenly(pictures, settings.num_shown)} if settings.num_shown else set()
     run = _Run(releases, networks, judge, file, mean_colour(pictures), shown)
     file.tell("lpips", judge.without)
     rows = settings.rows()
@@ -230,9 +229,8 @@ class _Run:
             self.file.tell(f"network {wanted.name}", asdict(self.networks.facts(wanted)))
             level = self.releases.level(row.defence) if wanted.kind == "words" else None
             painter = self.networks.find(wanted)
-            made = painter.reconstruct(
-                read, dictionary=level, one_look=self.networks.one_look
-            ).picture
+            one_look = self.networks.settings.one_look
+            made = painter.reconstruct(read, dictionary=level, one_look=one_look).picture
         if picture.name in self.shown:
             self._keep(picture, row, made)
         self.file.add(

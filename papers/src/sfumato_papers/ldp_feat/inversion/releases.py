@@ -7,7 +7,6 @@ again. Releases are drawn with known seeds: for measuring, not for sending.
 from __future__ import annotations
 
 import hashlib
-import io
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +31,6 @@ from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput, UnreadableImage
 from sfumato.core.progress import Progress, silent
 from sfumato.core.releases import KeypointRelease, PlainRelease, SubspaceRelease, WordRelease
-from sfumato.core.storage import write_file
 from sfumato.core.types import Features
 from sfumato.detectors.base import Boxes, Detector, check_boxes
 from sfumato.dictionary import Dictionary
@@ -40,7 +38,7 @@ from sfumato.features import extract, list_images
 from sfumato.features.image import decode_image
 from sfumato.privacy.defence import Defence
 from sfumato.privacy.known_truth import NUM_SUB_DATABASES
-from sfumato_papers.harness.work import seed_of, tracked
+from sfumato_papers.harness.work import evenly, seed_of, tracked
 
 SIDE = 256
 MAX_KEYPOINTS = 1000
@@ -64,9 +62,7 @@ def load_squares(
     """So many pictures of a folder, spread evenly, and how many could not be read."""
     if num_pictures is not None:
         check_count("num-pictures", num_pictures, low=1)
-    names = list_images(folder)
-    step = max(len(names) / num_pictures, 1.0) if num_pictures else 1.0
-    chosen = [names[int(i * step)] for i in range(min(num_pictures or len(names), len(names)))]
+    chosen = evenly(list_images(folder), num_pictures)
     pictures, unreadable = [], 0
     for name in tracked(chosen, "reading pictures", progress):
         try:
@@ -218,10 +214,8 @@ class Releases:
         except (OSError, ValueError, EOFError):
             found = self._attack(release, attack)
             descriptors = in_own_numbers(found.descriptors, release.extractor)
-            data = io.BytesIO()
-            np.save(data, descriptors)
             file.parent.mkdir(parents=True, exist_ok=True)
-            write_file(file, data.getvalue())
+            np.save(file, descriptors)  # half a file would be made again
         return PlainRelease(
             descriptors=descriptors,
             keypoints=release.keypoints,

@@ -13,7 +13,9 @@ from typing import Any
 
 from sfumato.adversary.metrics import Interval
 from sfumato_papers.harness.table import Table, table_of
-from sfumato_papers.ldp_feat.inversion.outcomes import Results, Row, Setting, steps_down, summarise
+from sfumato_papers.ldp_feat.inversion.outcomes import Results, Setting, steps_down, summarise
+
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,7 @@ def report_lines(results: Results) -> list[str | Table]:
     if "dictionary" in results.facts:
         lines.append(f"Words: {results.facts['dictionary']['provenance']}.")
     lines.append("Releases are reproducible (seeded), not for sending.")
-    plain = [r for r in rows if _is_plain(r.setting)]
+    plain = [r for r in rows if _is_plain(r["setting"])]
     for title, chosen, printed in _tables(rows):
         more = [row for row in chosen if row not in plain]
         if more or title == "Raw SIFT and the baselines":
@@ -142,25 +144,25 @@ def _is_plain(row: Setting) -> bool:
 
 
 def _tables(rows: Sequence[Row]) -> list[tuple[str, list[Row], _Look]]:
-    plain = [r for r in rows if _is_plain(r.setting)]
-    lifted = [r for r in rows if r.setting.defence.strategy]
-    sub_hybrid = [r for r in lifted if r.setting.defence.strategy == "sub-hybrid"]
+    plain = [r for r in rows if _is_plain(r["setting"])]
+    lifted = [r for r in rows if r["setting"].defence.strategy]
+    sub_hybrid = [r for r in lifted if r["setting"].defence.strategy == "sub-hybrid"]
     return [
         ("Raw SIFT and the baselines", plain, lambda _: None),
         ("Lifted SIFT [ldp-feat, Table 1]", plain + sub_hybrid, lifts),
         (
             "Lifted SIFT [affine, Fig. 3: HardNet there]",
-            plain + [r for r in lifted if affine(r.setting)],
+            plain + [r for r in lifted if affine(r["setting"])],
             affine,
         ),
         (
             "Words [ldp-feat, Table 4: direct, |K| = 256,000 there]",
-            plain + [r for r in rows if r.setting.defence.subset_size],
+            plain + [r for r in rows if r["setting"].defence.subset_size],
             words,
         ),
         (
             "Kinds of descriptors [reverse, Table 1 and supplement Table 3]",
-            plain + [r for r in rows if r.setting.defence.extractor != "sift"],
+            plain + [r for r in rows if r["setting"].defence.extractor != "sift"],
             descriptors,
         ),
     ]
@@ -168,17 +170,17 @@ def _tables(rows: Sequence[Row]) -> list[tuple[str, list[Row], _Look]]:
 
 def _table(rows: Sequence[Row], printed: _Look) -> Table:
     def paper(name: str) -> Callable[[Row], float | None]:
-        return lambda row: _number(printed(row.setting), name)
+        return lambda row: _number(printed(row["setting"]), name)
 
     columns = [
-        ("attack", "setting.attack"), ("defence", lambda row: _defence(row.setting)),
-        ("pictures", "count"), ("SSIM", lambda row: _cell(row.ssim)),
-        ("paper", paper("ssim"), ".3f"), ("MAE", lambda row: _cell(row.mae)),
-        ("paper", paper("mae"), ".3f"), ("PSNR", lambda row: _cell(row.psnr, 2)),
-        ("paper", paper("psnr"), ".2f"), ("LPIPS", lambda row: _cell(row.lpips)),
-        ("objects", lambda row: _objects(row.objects)), ("paper", paper("objects"), ".1%"),
-        ("bytes", lambda row: row.num_bytes or None, ",.0f"), ("guarantee", "guarantee"),
-        ("painted by", lambda row: _painter(row.network)),
+        ("attack", "setting.attack"), ("defence", lambda row: _defence(row["setting"])),
+        ("pictures", "count"), ("SSIM", lambda row: _cell(row["ssim"])),
+        ("paper", paper("ssim"), ".3f"), ("MAE", lambda row: _cell(row["mae"])),
+        ("paper", paper("mae"), ".3f"), ("PSNR", lambda row: _cell(row["psnr"], 2)),
+        ("paper", paper("psnr"), ".2f"), ("LPIPS", lambda row: _cell(row["lpips"])),
+        ("objects", lambda row: _objects(row["objects"])), ("paper", paper("objects"), ".1%"),
+        ("bytes", lambda row: row["num_bytes"] or None, ",.0f"), ("guarantee", "guarantee"),
+        ("painted by", lambda row: _painter(row["network"])),
     ]  # fmt: skip
     whole = table_of(rows, *columns)
     kept = [i for i in range(len(columns)) if i < 4 or any(line[i] != "–" for line in whole.rows)]

@@ -59,14 +59,8 @@ def run_inliers(
                 continue
             mechanism = SubsetMechanism(epsilon, 1, dictionary)
             release, words, rows = draw_words(query.features, mechanism, seed_of(query.name, named))
-            found = _reveal(
-                release,
-                unit_vectors(query.features.descriptors[rows]),
-                query,
-                problem.world,
-                dictionary,
-                words,
-            )
+            truth = unit_vectors(query.features.descriptors[rows])
+            found = _reveal(release, truth, query, problem.world, dictionary, words)
             file.add({**what, "mechanism": named, **found})
 
 

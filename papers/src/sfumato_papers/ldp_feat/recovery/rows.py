@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,23 +23,26 @@ _INTERVAL = 0.999  # of each row; tens of rows are compared with their bound
 
 def summarise(records: Sequence[Record]) -> dict[str, list[Record]]:
     """One list of rows per table."""
+    kinds = grouped(records, lambda record: str(record["kind"]))
+
+    def of(kind: str) -> list[Record]:
+        return kinds.get(kind, [])
+
     return {
-        "lifts": _lifts(_of(records, "lift")),
-        "assumptions": _assumptions(_of(records, "assumptions"), records[0]),
-        "words": _words(_of(records, "words"), _of(records, "truth")),
-        "repeats": _repeats(_of(records, "repeats")),
-        "repeated_lifts": _repeated_lifts(_of(records, "repeated lifts")),
-        "ledger": _ledger(_of(records, "ledger")),
-        "inliers": _inliers(_of(records, "inliers")),
+        "lifts": _lifts(of("lift")),
+        "assumptions": _assumptions(of("assumptions"), records[0]),
+        "words": _words(of("words"), of("truth")),
+        "repeats": _repeats(of("repeats")),
+        "repeated_lifts": _repeated_lifts(of("repeated lifts")),
+        "ledger": _ledger(of("ledger")),
+        "inliers": _inliers(of("inliers")),
     }
 
 
-def _of(records: Iterable[Record], kind: str) -> list[Record]:
-    return [record for record in records if record["kind"] == kind]
-
-
-def _groups(records: list[Record], *names: str) -> Iterable[tuple[tuple[Any, ...], list[Record]]]:
-    return grouped(records, lambda record: tuple(record[name] for name in names)).items()
+def _groups(records: list[Record], *names: str) -> list[tuple[Record, list[Record]]]:
+    """Records alike in these values, with the values."""
+    groups = grouped(records, lambda record: tuple(record[name] for name in names))
+    return [(dict(zip(names, key, strict=True)), groups[key]) for key in groups]
 
 
 def _total(group: list[Record], name: str) -> float:
@@ -52,16 +55,14 @@ def _share(group: list[Record], name: str) -> float:
 
 def _lifts(records: list[Record]) -> list[Record]:
     rows = []
-    for (strategy, dimension, attack), group in _groups(records, "strategy", "dimension", "attack"):
+    for setting, group in _groups(records, "strategy", "dimension", "attack"):
         error = np.concatenate([record["errors"] for record in group])
         certified = np.concatenate([record["certified"] for record in group]) > 0
         weight = [len(record["errors"]) for record in group]
         seconds = [record["seconds_per_descriptor"] for record in group]
         rows.append(
             {
-                "strategy": strategy,
-                "dimension": dimension,
-                "attack": attack,
+                **setting,
                 "descriptors": len(error),
                 "exact": float((error < EXACT).mean()),
                 "close": float((error < CLOSE).mean()),
@@ -78,8 +79,8 @@ def _lifts(records: list[Record]) -> list[Record]:
 
 def _assumptions(records: list[Record], problem: Record) -> list[Record]:
     rows = []
-    for (strategy, dimension), group in _groups(records, "strategy", "dimension"):
-        total = _total(group, "total")
+    for setting, group in _groups(records, "strategy", "dimension"):
+        strategy, dimension, total = *setting.values(), _total(group, "total")
         num_words = dimension if strategy.endswith("adversarial") else dimension // 2
         share = 16 if strategy.startswith("sub-") else 1
         others = np.average([one["num_others"] for one in group], weights=[
@@ -91,11 +92,9 @@ def _assumptions(records: list[Record], problem: Record) -> list[Record]:
         ]
         rows.append(
             {
-                "strategy": strategy,
-                "dimension": dimension,
+                **setting,
                 "subspaces": int(total),
-                "all_words_found": _share(group, "all_words_found"),
-                "wrong_words_found": _share(group, "wrong_words_found"),
+                **{n: _share(group, n) for n in ("all_words_found", "wrong_words_found")},
                 "near_forming": {
                     str(top): sum(one["near_forming"][str(top)] for one in group) / (top * total)
                     for top in TOP
@@ -123,15 +122,12 @@ def _words(records: list[Record], truths: list[Record]) -> list[Record]:
                one release add to whatever its neighbours tell
     """
     laws = {}
-    for (num_words,), group in _groups(truths, "num_words"):
-        counts = np.zeros(num_words)
-        for record in group:
-            counts += np.bincount(record["words"], minlength=num_words)
-        laws[num_words] = counts / counts.sum()
+    for num_words, group in grouped(truths, lambda record: int(record["num_words"])).items():
+        words = np.concatenate([record["words"] for record in group]).astype(np.int64)
+        laws[num_words] = np.bincount(words, minlength=num_words) / len(words)
     rows = []
-    for (num_words, size, epsilon, prior), group in _groups(
-        records, "num_words", "subset_size", "epsilon", "prior"
-    ):
+    for setting, group in _groups(records, "num_words", "subset_size", "epsilon", "prior"):
+        num_words, size, epsilon, prior = setting.values()
         right, total = int(_total(group, "right")), int(_total(group, "total"))
         if prior == "uniform":
             bound = uniform_accuracy(epsilon, num_words, size)
@@ -143,10 +139,7 @@ def _words(records: list[Record], truths: list[Record]) -> list[Record]:
         low, high = clopper_pearson(right, total, _INTERVAL)
         rows.append(
             {
-                "num_words": num_words,
-                "subset_size": size,
-                "epsilon": epsilon,
-                "prior": prior,
+                **setting,
                 "descriptors": total,
                 "right": right,
                 "accuracy": right / total,
@@ -162,27 +155,28 @@ def _words(records: list[Record], truths: list[Record]) -> list[Record]:
 def _repeats(records: list[Record]) -> list[Record]:
     return [
         {
-            "mechanism": mechanism,
-            "releases": releases,
+            **setting,
             **{name: group[0][name] for name in ("epsilon", "subset_size", "num_words")},
             "descriptors": int(_total(group, "total")),
             "most_frequent_is_true": _share(group, "right_and_alone"),
             "right": _share(group, "right"),
             "believed": _share(group, "believed"),
         }
-        for (mechanism, releases), group in _groups(records, "mechanism", "releases")
+        for setting, group in _groups(records, "mechanism", "releases")
     ]
 
 
 def _repeated_lifts(records: list[Record]) -> list[Record]:
     return [
         {
-            "dimension": dimension,
+            **setting,
             "descriptors": int(_total(group, "total")),
             "exact": _share(group, "exact"),
             **{name: int(_total(group, name)) for name in ("certified", "certified_wrong")},
         }
-        for (dimension,), group in sorted(_groups(records, "dimension"))
+        for setting, group in sorted(
+            _groups(records, "dimension"), key=lambda one: one[0]["dimension"]
+        )
     ]
 
 
@@ -194,17 +188,19 @@ def _ledger(records: list[Record]) -> list[Record]:
 
 def _inliers(records: list[Record]) -> list[Record]:
     rows = []
-    for (mechanism,), group in _groups(records, "mechanism"):
+    for setting, group in _groups(records, "mechanism"):
         found = [record for record in group if record["localized"]]
         inliers = max(_total(found, "inliers"), 1)
         errors = [one["median_error"] for one in found if one["median_error"] is not None]
         rows.append(
             {
-                "mechanism": mechanism,
+                **setting,
                 "pictures": len(group),
                 "localized": len(found),
                 "share_revealed": _total(found, "inliers") / max(_total(group, "total"), 1),
-                "word_right": _total(found, "right") / inliers if "words" in mechanism else None,
+                "word_right": _total(found, "right") / inliers
+                if "words" in setting["mechanism"]
+                else None,
                 "close": _total(found, "close") / inliers,
                 "median_error": float(np.median(errors)) if errors else None,
             }

@@ -9,9 +9,9 @@ from typing import Any
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress
 from sfumato.dictionary import Dictionary
-from sfumato_papers.attacker_knowledge import load_pictures, load_words
 from sfumato_papers.harness.command import Report, make_command
 from sfumato_papers.harness.table import Table, show, table_of
+from sfumato_papers.ldp_feat.attacker_knowledge import load_pictures, load_words
 from sfumato_papers.ldp_feat.recovery.inliers import run_inliers
 from sfumato_papers.ldp_feat.recovery.lifts import (
     CLOSE,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +13,6 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
-from sfumato.core.storage import write_file
 from sfumato.core.types import Features
 from sfumato.device.filters.spread import spread_order
 from sfumato.device.filters.stable import stable_order, survivals
@@ -120,53 +118,64 @@ def choose_pairs(world: Map, min_covisible: int) -> tuple[tuple[PosedPair, ...],
     return (*chosen, *(across[row] for row in rows)), len(inside)
 
 
-def scene_features(
-    folders: Sequence[str | Path],
-    extractor: str,
-    work: str | Path,
-    *,
-    pool: int | None = None,
-    progress: Progress = silent,
-) -> Mapping[str, Features]:
-    """The keypoints of every picture, by "scene/picture"; extraction resumes in `work`.
+@dataclass(frozen=True, eq=False)
+class KeypointSource:
+    """The keypoints of every picture of scenes, and which of them a device keeps first.
 
+    work  what takes long is kept in this folder and not done again
     pool  only the strongest: for extractors that take minutes for all
     """
-    found: dict[str, Features] = {}
-    for folder in folders:
-        scene = read_scene(folder)
-        name = extractor if pool is None else f"{extractor}-{pool}"
-        gathered = gather_features(
-            scene.images,
-            extractor=extractor,
-            max_keypoints=pool,
-            work=Path(work) / "features" / name / scene.name,
-            progress=progress,
+
+    folders: Sequence[str | Path]
+    work: Path
+    extractor: str = REFERENCE
+    pool: int | None = None
+    progress: Progress = silent
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether the keypoints are those of the map."""
+        return self.extractor == REFERENCE and self.pool is None
+
+    @property
+    def kind(self) -> str:
+        return self.extractor if self.pool is None else f"{self.extractor}-{self.pool}"
+
+    @cached_property
+    def features(self) -> Mapping[str, Features]:
+        """By "scene/picture"."""
+        found: dict[str, Features] = {}
+        for folder in self.folders:
+            scene = read_scene(folder)
+            made = gather_features(
+                scene.images,
+                extractor=self.extractor,
+                max_keypoints=self.pool,
+                work=self.work / "features" / self.kind / scene.name,
+                progress=self.progress,
+            )
+            found |= {f"{scene.name}/{name}": item for name, item in made.features.items()}
+        return found
+
+    def order(self, name: str, keep_by: str, features: Features | None = None) -> NDArray[np.int64]:
+        """All rows of a picture in the order in which a device keeps them."""
+        found = self.features[name] if features is None else features
+        return keep_order(
+            found, keep_by, self._survivals(name, found) if keep_by == "stable" else None
         )
-        found |= {f"{scene.name}/{name}": item for name, item in gathered.features.items()}
-    return found
 
-
-def survivals_of(
-    folders: Sequence[str | Path], name: str, features: Features, work: str | Path, pool: int | None
-) -> NDArray[np.int64]:
-    """How many views each keypoint of a picture survives; made once and kept in `work`."""
-    kind = features.extractor if pool is None else f"{features.extractor}-{pool}"
-    stored = Path(work) / "survivals" / kind / f"{name}.npy"
-    if stored.exists():
-        found = np.load(stored)
-        if found.shape == (len(features),):
-            return np.asarray(found, dtype=np.int64)
-    scene, picture = name.split("/", 1)
-    source = next(
-        read_scene(folder).images for folder in folders if read_scene(folder).name == scene
-    )
-    found = survivals(features, load_image(source / picture))
-    stored.parent.mkdir(parents=True, exist_ok=True)
-    buffer = io.BytesIO()
-    np.save(buffer, found)
-    write_file(stored, buffer.getvalue())
-    return found
+    def _survivals(self, name: str, features: Features) -> NDArray[np.int64]:
+        stored = self.work / "survivals" / self.kind / f"{name}.npy"
+        if stored.exists():
+            found = np.load(stored)
+            if found.shape == (len(features),):
+                return np.asarray(found, dtype=np.int64)
+        scene, picture = name.split("/", 1)
+        images = {read_scene(folder).name: read_scene(folder).images for folder in self.folders}
+        found = survivals(features, load_image(images[scene] / picture))
+        stored.parent.mkdir(parents=True, exist_ok=True)
+        np.save(stored, found)
+        return found
 
 
 def keep_order(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.types import Pose
 
@@ -26,6 +27,14 @@ def pose_of(numbers: Sequence[float]) -> Pose:
 
     w, x, y, z, *translation = numbers
     return Pose(Rotation.from_quat([x, y, z, w]).as_matrix(), np.array(translation))
+
+
+def center_of(numbers: Sequence[float]) -> NDArray[np.float64]:
+    """Where the camera of such numbers stands: −Rᵀ·t."""
+    from scipy.spatial.transform import Rotation
+
+    w, x, y, z, *translation = numbers
+    return np.asarray(-Rotation.from_quat([x, y, z, w]).inv().apply(translation))
 
 
 def judge(pose: Pose | None, truth: Pose) -> tuple[tuple[bool, ...], bool]:

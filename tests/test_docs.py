@@ -120,3 +120,14 @@ def test_the_site_loads_nothing_from_another_host() -> None:
         assert not re.search(r"@import|url\((?!#)|(src|href)=", text_of(style)), style.name
     for page in PAGES:
         assert not re.search(r"!\[[^\]]*\]\(\w+:|<(script|img|link|iframe)|```mermaid", text_of(page))
+
+
+def test_the_first_program_of_the_readme_prints_what_is_below_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    blocks = [block for _, block in _FENCE.findall(text_of(ROOT / "README.md"))]
+    program = next(i for i, block in enumerate(blocks) if block.startswith("import sfumato"))
+    exec(blocks[program], {})
+    assert capsys.readouterr().out == blocks[program + 1]

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import typer
-from sfumato.cli.registry import app
+from sfumato.cli.registry import make_root
 
 
 def walk(
@@ -61,6 +60,6 @@ def escape(text: str) -> str:
 
 
 if __name__ == "__main__":
-    for path, command in walk(typer.main.get_command(app)):
+    for path, command in walk(make_root()):
         if len(path) > 1:
             print("\n".join(describe(path, command)))

@@ -24,6 +24,8 @@ from sfumato.core.errors import InvalidInput
 from sfumato.core.losses import LossDistribution
 from sfumato.core.odds import as_written
 
+#: The probability with which a promise may fail, where nobody asks for another one.
+DELTA = 1e-6
 _MOST_POINTS = 1 << 17  # of the grid on which different kinds of answers are added up
 _MOST_KINDS = 64  # more different ε than these are rounded up to so many
 
@@ -119,7 +121,7 @@ class Composition:
             return 1.0
         return self._losses.delta(wanted)
 
-    def epsilon(self, delta: float = 1e-6) -> float:
+    def epsilon(self, delta: float = DELTA) -> float:
         """The smallest E for which all answers together are (E, delta)-private, rounded up."""
         wanted = check_delta(delta)
         if math.isinf(self.largest):
@@ -135,7 +137,7 @@ class Composition:
         """
         return self.delta(0.0)
 
-    def epsilon_error(self, delta: float = 1e-6) -> float:
+    def epsilon_error(self, delta: float = DELTA) -> float:
         """`epsilon(delta)` exceeds the true value by at most this."""
         if math.isinf(self.largest):
             return 0.0

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_limits
 
 from sfumato.core.geometry import unit_vectors
 from sfumato.core.randomness import SecureRandom, SeededRandom

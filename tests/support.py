@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from sfumato.core.releases import (
@@ -107,3 +109,11 @@ def one_of_each_release(count: int = 23, seed: int = 5) -> dict[str, Release]:
             label=3,
         ),
     }
+
+
+def hide_packages(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """From now on these packages seem not to be installed."""
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name in names else find(name)
+    )

@@ -13,15 +13,25 @@ from packaging.utils import canonicalize_name
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 LOCKS = sorted(path.name for path in (ROOT / "requirements").glob("*.txt"))
-#: Where each group of pyproject.toml is locked; an extra adds to what comes before it.
-GROUPS = {
-    "runtime": ("runtime.txt",),
-    "dev": ("dev.txt",),
-    "train": ("train.txt", "torch.txt"),
-    "ray": ("ray.txt",),
-    "faces": ("faces.txt",),
-    "detectors": ("detectors.txt",),
+#: What scripts/setup installs first; each further extra adds to it.
+TOOLKIT = ("base.txt", "service.txt", "toolkit.txt")
+#: Where each extra of pyproject.toml is locked.
+LOCKED_IN = {
+    "server": TOOLKIT[:2],
+    "service": TOOLKIT[:2],
+    "attack": TOOLKIT,
+    "classify": TOOLKIT,
+    "studio": TOOLKIT,
+    "detectors": TOOLKIT,
+    "dev": (*TOOLKIT, "dev.txt"),
+    "faces": (*TOOLKIT, "faces.txt"),
+    "train": (*TOOLKIT, "train.txt", "torch.txt"),
+    "ray": (*TOOLKIT, "dev.txt", "ray.txt"),
+    "docs": ("docs.txt",),
+    "all": (*TOOLKIT, "faces.txt", "train.txt", "torch.txt", "ray.txt"),
 }
+#: Virtual environments of their own.
+APART = ("tools.txt", "docs.txt")
 
 
 def text_of(lock: str) -> str:
@@ -54,17 +64,37 @@ def test_a_lock_names_no_place_to_download_from(lock: str) -> None:
     assert not re.search(r"://|--(extra-)?index|--find-links|--trusted-host", text_of(lock))
 
 
-@pytest.mark.parametrize("group", GROUPS)
-def test_the_locks_satisfy_pyproject(group: str) -> None:
+def requirements(extra: str | None) -> list[Requirement]:
+    """What an extra asks for (None: the base), with the extras that it names in turn."""
     project = PROJECT["project"]
-    asked = (
-        project["dependencies"] if group == "runtime" else project["optional-dependencies"][group]
-    )
-    locked = versions("runtime.txt", *GROUPS[group])
-    for requirement in map(Requirement, asked):
+    listed = project["dependencies"] if extra is None else project["optional-dependencies"][extra]
+    asked = []
+    for requirement in map(Requirement, listed):
+        if requirement.name == project["name"]:
+            asked += [one for name in requirement.extras for one in requirements(name)]
+        else:
+            asked.append(requirement)
+    return asked
+
+
+@pytest.mark.parametrize("extra", [None, *PROJECT["project"]["optional-dependencies"]])
+def test_the_locks_satisfy_pyproject(extra: str | None) -> None:
+    locked = versions(*(("base.txt",) if extra is None else LOCKED_IN[extra]))
+    for requirement in requirements(extra):
         version = locked.get(canonicalize_name(requirement.name))
         assert version is not None, f"{requirement.name} is not locked; run scripts/lock"
         assert requirement.specifier.contains(version, prereleases=True), requirement
+
+
+def test_the_locks_satisfy_the_papers() -> None:
+    locked = versions(*TOOLKIT)
+    papers = tomllib.loads((ROOT / "papers" / "pyproject.toml").read_text(encoding="utf-8"))
+    for requirement in map(Requirement, papers["project"]["dependencies"]):
+        if requirement.name == PROJECT["project"]["name"]:
+            names = {one.name for extra in requirement.extras for one in requirements(extra)}
+            assert {canonicalize_name(name) for name in names} <= set(locked)
+        else:
+            assert requirement.specifier.contains(locked[canonicalize_name(requirement.name)])
 
 
 def test_what_builds_the_package_is_locked() -> None:
@@ -76,7 +106,7 @@ def test_what_builds_the_package_is_locked() -> None:
 def test_no_package_is_locked_to_two_versions() -> None:
     seen: dict[str, str] = {}
     for lock in LOCKS:
-        if lock == "tools.txt":  # a virtual environment of its own
+        if lock in APART:
             continue
         for name, version in versions(lock).items():
             assert seen.setdefault(name, version) == version, name
@@ -95,5 +125,6 @@ def test_setup_installs_only_what_has_the_right_hash() -> None:
             "--require-hashes" in call
             or call.startswith("torch.txt)")
             # packages of this tree, built with what is locked
-            or re.fullmatch(r"pip --no-deps --no-build-isolation( --editable (\.|papers))+", call)
+            or call == 'pip --no-deps --no-build-isolation "${packages[@]}"'
         ), call
+    assert set(re.findall(r"packages=\((.*?)\)", script)) == {"--editable . --editable papers", ""}

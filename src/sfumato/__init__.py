@@ -6,6 +6,9 @@ the package stays light.
 
 import lazy_loader
 
-__version__ = "0.1.0.dev0"
+from sfumato.core.extras import name_extras
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__version__ = "0.2.0"
+
+_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__getattr__ = name_extras(_load, "sf")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import pickle
 from pathlib import Path
@@ -23,12 +22,7 @@ from sfumato.adversary.metrics import (
 )
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.detectors.base import Boxes
-from support import photograph
-
-needs_torch = pytest.mark.skipif(
-    importlib.util.find_spec("torch") is None,
-    reason="no torch; install with scripts/setup train",
-)
+from support import hide_packages, photograph
 
 
 def test_a_picture_is_like_itself_and_a_shifted_one_is_less_so() -> None:
@@ -148,10 +142,10 @@ def test_lpips_says_why_it_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_pat
     measure, reason = find_lpips(tmp_path / "absent.ckpt")
     assert measure is None
     assert reason.endswith(".")
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    hide_packages(monkeypatch, "torch")
     measure, reason = find_lpips()
     assert measure is None
-    assert "needs torch" in reason
+    assert "needs the train extra" in reason
 
 
 def weights(path: Path, **change: Any) -> Path:
@@ -174,7 +168,7 @@ def weights(path: Path, **change: Any) -> Path:
     return path
 
 
-@needs_torch
+@pytest.mark.needs("train")
 def test_lpips_grows_with_the_difference(tmp_path: Path) -> None:
     measure, reason = find_lpips(weights(tmp_path / "vgg16.ckpt"))
     assert measure is not None, reason
@@ -192,7 +186,7 @@ def test_lpips_grows_with_the_difference(tmp_path: Path) -> None:
         measure(picture[:8, :8], picture[:8, :8])
 
 
-@needs_torch
+@pytest.mark.needs("train")
 def test_lpips_refuses_other_weights(tmp_path: Path) -> None:
     short = weights(tmp_path / "short.ckpt", NetLinLayer_4={"Conv_0": {"kernel": np.ones(3)}})
     for file in (short, weights(tmp_path / "other.ckpt", VGG16_0={})):

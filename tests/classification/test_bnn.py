@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
 from sfumato.classification.bnn import BinaryNetwork
 from sfumato.core.errors import InvalidInput, Missing
+from support import hide_packages
 
 ROWS, LABELS = load_digits(return_X_y=True)
 PICTURES = ROWS.reshape(-1, 8, 8)[:600]
 LABELS = LABELS[:600]
-HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 
 def test_without_torch_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    hide_packages(monkeypatch, "torch")
     with pytest.raises(Missing, match=r"sfumato\[train\]"):
         BinaryNetwork().fit(PICTURES, LABELS)
 
 
-@pytest.mark.skipif(not HAS_TORCH, reason="torch is not installed")
+@pytest.mark.needs("train")
 def test_signs_before_the_last_layers_are_the_codes() -> None:
     from sklearn.naive_bayes import BernoulliNB
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import numpy as np
@@ -17,9 +16,7 @@ from sfumato.core.randomness import SeededRandom
 from sfumato.device.mechanisms import Plain
 from sfumato.features import extract
 from sfumato.features.image import load_image
-from support import photograph
-
-has_torch = importlib.util.find_spec("torch") is not None
+from support import hide_packages, photograph
 
 
 @pytest.fixture
@@ -112,22 +109,22 @@ def test_bad_input_ends_with_one_sentence(
     assert not out.exists()
 
 
-@pytest.mark.skipif(has_torch, reason="torch is installed")
 def test_training_and_exporting_say_that_they_need_torch(
-    tmp_path: Path, pictures: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    pictures: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    hide_packages(monkeypatch, "torch")
     for words in (
         ("train", pictures, "-o", tmp_path / "run"),
         ("export", tmp_path, "-o", tmp_path / "net.onnx"),
     ):
         assert sfumato("invert", *words) == 2
-        assert "needs torch" in capsys.readouterr().err
+        assert "needs the train extra" in capsys.readouterr().err
 
 
-@pytest.mark.skipif(
-    not (has_torch and importlib.util.find_spec("onnx")),
-    reason="no torch or onnx; install with scripts/setup train",
-)
+@pytest.mark.needs("train")
 @pytest.mark.parametrize(
     "kind",
     [("raw",), ("positions",), ("words", "--epsilon", "9"), ("subspace", "--dimension", "2")],

@@ -13,6 +13,7 @@ from PIL import Image
 
 from commands import sfumato, sfumato_json
 from server.mapping.worlds import write_scene
+from sfumato.dictionary import Dictionary
 from sfumato.features import extract_folder
 from sfumato.server.mapping import Map
 
@@ -44,6 +45,15 @@ def test_scenes_become_a_map_and_info_says_what_it_holds(
     shown = capsys.readouterr().out
     for word in ("observations", "track length", "reprojection", "known poses", "sift", "none yet"):
         assert word in shown
+
+
+def test_a_map_is_filed_under_a_dictionary_by_its_maker(
+    scene: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run_json(capsys, "build", scene, "-o", tmp_path / "map")
+    filed = run_json(capsys, "index", tmp_path / "map", "--dictionary", "bsds-16k")
+    assert Dictionary.load("bsds-16k").fingerprint in filed["word_indices"]
+    assert run_json(capsys, "info", tmp_path / "map")["word_indices"] == filed["word_indices"]
 
 
 def test_a_plain_folder_is_reconstructed_and_what_is_left_out_is_told(
@@ -138,6 +148,7 @@ def test_bad_input_ends_with_one_sentence(
         (("import", one, "--features", one / "f.h5", "-o", map_), "not a COLMAP model"),
         (("info", tmp_path / "absent"), "manifest"),
         (("info", taken), "manifest"),
+        (("index", taken, "--dictionary", "bsds-16k"), "manifest"),
         (("build", "-o", map_), "IMAGES_OR_SCENE"),
     ):
         assert run(*words) == 2, words

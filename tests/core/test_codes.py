@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sfumato.core.bits import bit_width
 from sfumato.core.codes import Codes, code_type, group_releases, stack_releases
 from sfumato.core.errors import InvalidInput, MalformedRelease, Mismatch
 from sfumato.core.releases import CodeRelease, Release
 from sfumato.core.streams import join_releases, split_releases
-from sfumato.core.wire import bit_width
 
 VALUES = np.random.default_rng(1).integers(0, 5, (6, 8))
 

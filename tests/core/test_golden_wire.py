@@ -7,18 +7,22 @@ written once; `python tests/golden_wire.py` says when today's code would write o
 from __future__ import annotations
 
 import json
+import re
+import struct
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
 
 from golden_wire import FOLDER, REFUSED, as_text, content, files, release_of
 from golden_wire_cases import cases
+from sfumato.core.codecs import CODECS, REPRODUCIBLE
 from sfumato.core.errors import InvalidInput, MalformedRelease
 from sfumato.core.releases import Release
 from sfumato.core.types import CAMERA_MODELS
-from sfumato.core.wire import KINDS, read_header
+from sfumato.core.wire import CameraModel, read_header
 
 NAMES = sorted(path.stem for path in FOLDER.glob("*.sfr"))
 REASONS = json.loads((REFUSED / "reasons.json").read_text(encoding="utf-8"))
@@ -66,6 +70,26 @@ def test_a_header_can_be_read_from_its_first_hundred_bytes(name: str) -> None:
         read_header(data[:99])
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_flags_of_another_kind_are_refused_in_one_sentence(name: str) -> None:
+    data = bytearray((FOLDER / f"{name}.sfr").read_bytes())
+    allowed = REPRODUCIBLE | read_header(bytes(data)).codec.flags
+    for flags in range(16):
+        if not flags & ~allowed:
+            continue
+        data[6] = flags
+        data[-4:] = struct.pack("<I", zlib.crc32(data[:-4]))
+        with pytest.raises(MalformedRelease, match="unknown flags"):
+            Release.from_bytes(bytes(data))
+
+
+def test_camera_models_have_the_numbers_of_the_wire_format_page() -> None:
+    page = Path(__file__).parents[2] / "docs" / "wire-format.md"
+    rows = re.findall(r"^\| (\d) \| ([A-Z_]+) \| (.+) \|$", page.read_text("utf-8"), re.MULTILINE)
+    assert {(int(number), name) for number, name, _ in rows} == {(m, m.name) for m in CameraModel}
+    assert {name: len(params.split(",")) for _, name, params in rows} == CAMERA_MODELS
+
+
 def test_a_release_of_no_known_kind_cannot_travel() -> None:
     class Other(Release):
         kind = "other"
@@ -83,7 +107,7 @@ def test_every_case_has_its_files_and_every_file_its_case() -> None:
 
 def test_golden_files_cover_every_kind_and_every_camera_model() -> None:
     made = cases().values()
-    assert {release.kind for release in made} == set(KINDS)
+    assert {release.kind for release in made} == set(CODECS)
     cameras = {getattr(release, "camera", None) for release in made}
     assert {camera.model for camera in cameras if camera} == set(CAMERA_MODELS)
     assert None in cameras

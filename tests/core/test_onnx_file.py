@@ -14,6 +14,7 @@ from onnx_models import brightness_model, constant_model
 from sfumato.core import onnx_file
 from sfumato.core.errors import InvalidInput, Missing
 from sfumato.core.onnx_file import OnnxFile
+from support import hide_packages
 
 
 def test_a_network_is_described_and_run(tmp_path: Path) -> None:
@@ -31,8 +32,8 @@ def test_without_onnxruntime_the_error_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = brightness_model(tmp_path / "n.onnx")
-    monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(Missing, match="needs onnxruntime, not installed here"):
+    hide_packages(monkeypatch, "onnxruntime")
+    with pytest.raises(Missing, match="needs the detectors extra"):
         OnnxFile(path)
 
 

@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sfumato.core.bits import pack_bits, unpack_bits
 from sfumato.core.errors import InvalidInput, MalformedRelease
 from sfumato.core.releases import PlainRelease, Release, WordRelease
-from sfumato.core.wire import HEADER, pack_bits, read_header, unpack_bits
+from sfumato.core.wire import HEADER, read_header
 from support import one_of_each_release
 
 KINDS = sorted(one_of_each_release())

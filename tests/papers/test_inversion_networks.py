@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 import pytest
@@ -47,10 +46,7 @@ def test_the_shipped_network_paints_what_was_sent_and_less_the_smaller_epsilon_i
     assert list(found["absent"]) == ["sift-raw-positions"]
 
 
-@pytest.mark.skipif(
-    any(importlib.util.find_spec(name) is None for name in ("torch", "onnx")),
-    reason="no torch or onnx; install with scripts/setup train",
-)
+@pytest.mark.needs("train")
 def test_a_missing_attacker_is_trained_within_its_budget(tmp_path: Path) -> None:
     (tmp_path / "photos").mkdir()
     photo = photograph()[:256, 100:356]

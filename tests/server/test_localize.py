@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tarfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,8 @@ from sfumato.core.releases import SubspaceRelease, WordRelease
 from sfumato.core.types import Camera, Localization, Pose
 from sfumato.device.mechanisms import Plain, Quantize, SubsetMechanism
 from sfumato.server.localize import LocalizeOptions, localize, match_release
-from sfumato.server.mapping.map import Map
+from sfumato.server.mapping.filing import file_under
+from sfumato.server.mapping.map import ARRAY_NAMES, Map
 from sfumato.server.retrieval import RetrievalOptions, retrieve_map_regions
 from sfumato.server.upright import Gravity
 from support import tiny_dictionary
@@ -89,11 +91,12 @@ def test_the_map_remembers_a_dictionary_it_was_filed_under(tmp_path: Path) -> No
     assert_found(localize(release, Map.load(tmp_path / "map")))
 
 
-def test_an_index_is_made_once_and_kept_beside_the_map(tmp_path: Path) -> None:
+def test_an_index_is_filed_once_and_kept_beside_the_map(tmp_path: Path) -> None:
     make_map(ROOM, MAPPING_POSES).save(tmp_path / "map")
     first = Map.load(tmp_path / "map")
     assert first.filed_under == []
     made = first.word_index(DICTIONARY)
+    file_under(first, DICTIONARY)
     again = Map.load(tmp_path / "map")
     assert again.filed_under == [DICTIONARY.fingerprint]
     assert_found(localize(word_release(6.0), again))
@@ -107,6 +110,35 @@ def test_an_index_is_made_once_and_kept_beside_the_map(tmp_path: Path) -> None:
     file.write_bytes(data)
     mended = Map.load(tmp_path / "map").word_index(DICTIONARY)
     assert np.array_equal(mended.rows, made.rows)
+
+
+def test_queries_change_nothing_in_the_folder_of_a_map(tmp_path: Path) -> None:
+    make_map(ROOM, MAPPING_POSES).save(tmp_path / "map")
+    before = sorted(tmp_path.rglob("*"))
+    world = Map.load(tmp_path / "map")
+    assert_found(localize(word_release(6.0), world, dictionary=DICTIONARY))
+    assert_found(localize(word_release(6.0), world))  # the index is in memory now
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ARRAY_NAMES)
+def test_arrays_of_a_map_cannot_be_written_to(name: str) -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        getattr(WORLD, name)[:] = 0
+
+
+def test_a_map_of_an_earlier_release_opens_with_its_indices(tmp_path: Path) -> None:
+    with tarfile.open(Path(__file__).parent / "mapping" / "data" / "map-format-1.tar.gz") as tar:
+        tar.extractall(tmp_path, filter="data")
+    world = Map.load(tmp_path / "map")
+    assert repr(world) == "Map(3 images, 40 points, 76 observations, tiny)"
+    assert world.sidecars is not None
+    assert len(world.filed_under) == 2
+    for fingerprint in world.filed_under:
+        index = world.sidecars.word_index(fingerprint)
+        assert index is not None
+        assert len(index.rows) == 76
+    assert world.sidecars.derived()["observations_per_image"].sum() == 76
 
 
 def test_several_words_per_descriptor_of_the_map_find_more() -> None:

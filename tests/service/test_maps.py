@@ -11,6 +11,7 @@ import pytest
 
 from served import Served, files_of, nothing_is_left, refused
 from sfumato.core.errors import SfumatoError
+from sfumato.server.mapping.filing import store_derived
 from sfumato.server.mapping.map import Map
 from sfumato.service import map_routes
 from sfumato.service.localizing import OpenMaps
@@ -109,5 +110,5 @@ def test_work_on_a_deleted_map_does_not_bring_its_folder_back(served: Served) ->
     served.service.store.remove("a", room)
     world.word_index(tiny_dictionary(32, dimension=16))
     with pytest.raises(OSError, match="cannot be written"):
-        world.store_derived()
+        store_derived(world)
     assert not folder.exists()

@@ -31,6 +31,19 @@ Codes(1500 pictures × 128 of 128 codes in [2], ε = 1 per code)
 True
 """
 
+from typing import Any
+
 import lazy_loader
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+#: What a device needs to send codes; everything else learns from them.
+_OF_THE_DEVICE = ("Codes", "RandomizedResponse")
+
+_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__ and name not in _OF_THE_DEVICE:
+        from sfumato.classification.files import need_learning
+
+        need_learning(f"sfumato.classification.{name}")
+    return _load(name)

@@ -5,7 +5,6 @@ This is the only file of `classification` that imports torch, when it must.
 
 from __future__ import annotations
 
-import importlib.util
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
@@ -15,17 +14,15 @@ from numpy.typing import NDArray
 from sfumato.classification.encoder import Encoder, Shape
 from sfumato.classification.labels import class_members
 from sfumato.core.checks import check_count
-from sfumato.core.errors import InvalidInput, Missing
+from sfumato.core.errors import InvalidInput
+from sfumato.core.extras import need
 
 _BATCH = 128
 
 
 def check_available() -> None:
     """Refuse with the way out when torch is not there."""
-    if importlib.util.find_spec("torch") is None:
-        raise Missing(
-            "BinaryNetwork needs torch, not installed here; pip install 'sfumato[train]'."
-        )
+    need("train", "BinaryNetwork", "torch")
 
 
 @dataclass(eq=False, repr=False)

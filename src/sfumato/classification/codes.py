@@ -12,7 +12,7 @@ from sfumato.core.checks import check_epsilon
 from sfumato.core.codes import Codes as Codes
 from sfumato.core.codes import MapShape, check_map_shape
 from sfumato.core.errors import InvalidInput, Mismatch
-from sfumato.core.releases import epsilon_text
+from sfumato.core.text import epsilon_text
 
 #: What a plain array may hold without num_values: more is a mistake, not a code.
 _MOST_GUESSED = 1 << 16

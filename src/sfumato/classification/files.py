@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.arrays import read_arrays, write_arrays
 from sfumato.core.errors import InvalidInput, SfumatoError
+from sfumato.core.extras import need
 
 if TYPE_CHECKING:
     from sfumato.classification.encoder import Encoder
@@ -29,6 +30,11 @@ ENCODERS = {
     "orientations": "orientations:OrientationCodes",
     "orientation-bits": "orientations:OrientationBits",
 }
+
+
+def need_learning(what: str) -> None:
+    """Refuse where the packages that encoders and learners stand on are not installed."""
+    need("classify", what, "numba", "scipy", "sklearn", "threadpoolctl")
 
 
 def encoder_class(name: str) -> Any:
@@ -97,6 +103,7 @@ def save_model(path: str | Path, learner: Learner, *, encoder: str, picture_epsi
 
 def load_model(path: str | Path) -> tuple[Learner, str, float]:
     """A learner ready to predict or to learn on, its encoder's name, and ε of the worst picture."""
+    need_learning("a stored classifier")
     arrays = _read(path, "classifier")
     try:
         _text(arrays, "settings", path)
@@ -111,6 +118,7 @@ def load_model(path: str | Path) -> tuple[Learner, str, float]:
 def _named(what: str, homes: dict[str, str], name: str) -> Any:
     if name not in homes:
         raise InvalidInput(f"{what} must be one of {', '.join(homes)}, got {name!r}.")
+    need_learning(f"the {what} {name}")
     module, _, attribute = homes[name].partition(":")
     return getattr(import_module(f"sfumato.classification.{module}"), attribute)
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.checks import check_count, check_epsilon
-from sfumato.core.codes import Codes, MapShape, code_type, whole_numbers
+from sfumato.core.checks import check_count, check_epsilon, check_indices
+from sfumato.core.codes import Codes, MapShape, code_type
 from sfumato.core.errors import InvalidInput
 from sfumato.core.odds import Coin, response_coin
 from sfumato.core.randomness import RandomSource, check_source
@@ -150,7 +150,7 @@ class RandomizedResponse:
         return answers[:, None]
 
     def _check_codes(self, codes: Any, *, num_axes: int) -> NDArray[Any]:
-        truth = whole_numbers("codes", codes, self.num_values)
+        truth = check_indices("codes", codes, self.num_values)
         if truth.ndim != num_axes or not truth.shape[-1]:
             wanted = "one picture (m,)" if num_axes == 1 else "pictures (N, m)"
             raise InvalidInput(f"codes of {wanted} are needed, m ≥ 1, got shape {truth.shape}.")

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from sfumato.cli.output import JsonFlag, emit_json, printer, progress_bar
 from sfumato.core.errors import InvalidInput
+from sfumato.core.extras import need
 from sfumato.core.storage import check_writable, write_file
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def run(
 
     Example: sfumato demo --queries 10 --output demo-output
     """
+    need("studio", "sfumato demo", "jinja2", "poselib", "pycolmap", "skimage", "sklearn")
     from sfumato.core.checks import check_count
     from sfumato.datasets import GallerySettings, load_gallery
     from sfumato.pages.demo import run_demo

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -27,8 +27,9 @@ from sfumato.cli.suppression import (
 from sfumato.core.errors import InvalidInput
 from sfumato.core.types import Localization
 from sfumato.dictionary import Dictionary
-from sfumato.server.localize import localize
-from sfumato.server.mapping import Map
+
+if TYPE_CHECKING:
+    from sfumato.server.mapping import Map
 
 
 def run(
@@ -174,6 +175,9 @@ def run(
             "a map here is asked with a release; --epsilon, --ledger and the like belong to "
             "--server, or to `sfumato protect`."
         )
+    from sfumato.server.localize import localize
+    from sfumato.server.mapping import Map
+
     sent = read_release(release, purpose="localize")
     place = Map.load(Path(world))
     public = None if dictionary is None or sent.kind != "words" else Dictionary.load(dictionary)

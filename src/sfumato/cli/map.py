@@ -1,4 +1,4 @@
-"""`sfumato map build`, `sfumato map import`, `sfumato map info` and `sfumato map push`."""
+"""`sfumato map build`, `import`, `info`, `index` and `push`."""
 
 from __future__ import annotations
 
@@ -133,6 +133,29 @@ def info(
     from sfumato.server.mapping import Map
 
     _show(Map.load(map_folder), map_folder, as_json=as_json)
+
+
+@app.command()
+def index(
+    map_folder: Annotated[Path, typer.Argument(metavar="MAP", help="Folder of a map.")],
+    dictionary: Annotated[
+        str, typer.Option(help="Folder of a dictionary, or the name of a bundled one.")
+    ],
+    as_json: JsonFlag = False,
+) -> None:
+    """File a map under the words of a dictionary, so that queries need not do it.
+
+    Without this every `sfumato localize` computes the index again and keeps it in memory.
+
+    Example: sfumato map index town-map --dictionary bsds-16k
+    """
+    from sfumato.dictionary import Dictionary
+    from sfumato.server.mapping import Map
+    from sfumato.server.mapping.filing import file_under
+
+    world = Map.load(map_folder)
+    file_under(world, Dictionary.load(dictionary))
+    _show(world, map_folder, as_json=as_json)
 
 
 app.command("push")(map_push.run)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
@@ -11,8 +11,9 @@ from rich.table import Table
 from sfumato.cli.output import JsonFlag, emit_json, printer, progress_bar
 from sfumato.core.types import NOT_PROTECTED
 from sfumato.dictionary import Dictionary
-from sfumato.privacy.plan import Choice, Plan, plan
-from sfumato.server.mapping import Map
+
+if TYPE_CHECKING:
+    from sfumato.privacy.plan import Choice, Plan
 
 
 def run(
@@ -42,6 +43,9 @@ def run(
 
     Example: sfumato plan map/ --epsilon 8 --picture-epsilon 8000
     """
+    from sfumato.privacy.plan import plan
+    from sfumato.server.mapping import Map
+
     with progress_bar(quiet=as_json) as progress:
         made = plan(
             Map.load(world),

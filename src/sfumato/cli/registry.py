@@ -30,7 +30,8 @@ from sfumato.cli import (
 from sfumato.cli import map as maps
 from sfumato.cli.numbers import check_numbers
 from sfumato.cli.output import emit_lines, note
-from sfumato.core.errors import SfumatoError
+from sfumato.core.errors import MissingExtra, SfumatoError
+from sfumato.core.extras import public_name
 
 app = typer.Typer(
     name="sfumato",
@@ -96,6 +97,8 @@ def run_command(words: list[str]) -> int:
         # typer noticed that nobody reads any more; it would say nothing and replaces the output
         sys.stdout = output
         return _refused(_LOST.format("Broken pipe"))
+    except MissingExtra as error:
+        return _refused(str(public_name(error, f"sfumato {words[0]}")))
     except (typer.TyperException, SfumatoError) as error:
         message = getattr(error, "format_message", None)
         if message and type(error).__name__ == "NoArgsIsHelpError":  # a group without its command

@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.client.errors import BadAnswer
+from sfumato.core.checks import check_fingerprint
 from sfumato.core.errors import InvalidInput, Mismatch, SfumatoError
 from sfumato.core.files import open_plain, parse_json, read_limited
 from sfumato.core.npy_file import map_array
-from sfumato.core.releases import check_fingerprint
 from sfumato.core.storage import MANIFEST, MAX_MANIFEST_BYTES
 from sfumato.dictionary import Dictionary
 

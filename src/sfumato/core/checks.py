@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -97,3 +98,22 @@ def check_same_extractor(holder: str, extractor: str, other: str, others_extract
             f"{holder} holds {extractor!r} features, {other} {others_extractor!r}; use one "
             "extractor for both."
         )
+
+
+def check_indices(name: str, values: Any, limit: int) -> NDArray[Any]:
+    """Return an array of integers in {0, …, limit − 1}; everything else is refused."""
+    array = np.asarray(values)
+    if array.dtype.kind not in "iu":
+        raise InvalidInput(f"{name} must be whole numbers, got {array.dtype}.")
+    if array.size and not (array.min() >= 0 and array.max() < limit):
+        raise InvalidInput(
+            f"{name} must lie between 0 and {limit - 1}, some of {array.size} do not."
+        )
+    return array
+
+
+def check_fingerprint(text: Any) -> str:
+    """Return a SHA-256 fingerprint as 64 lower-case hexadecimal digits."""
+    if not isinstance(text, str) or not re.fullmatch("[0-9a-f]{64}", text):
+        raise InvalidInput("a fingerprint must be 64 lower-case hexadecimal digits.")
+    return text

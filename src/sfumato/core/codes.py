@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.checks import check_count, check_epsilon, check_shape
+from sfumato.core.checks import check_count, check_epsilon, check_indices, check_shape
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.releases import MAX_WORDS, CodeRelease
 from sfumato.core.types import Frozen, check_extractor_name
@@ -45,7 +45,7 @@ class Codes(Frozen):
         check_count("num_positions", self.num_positions, low=1, high=MAX_WORDS)
         self._set("epsilon", check_epsilon(self.epsilon, allow_infinite=True))
         self._set("encoder", check_extractor_name(self.encoder))
-        values = whole_numbers("codes", self.values, self.num_values)
+        values = check_indices("codes", self.values, self.num_values)
         check_shape("codes", values, (None, None))
         self._set("values", values.astype(code_type(self.num_values), copy=False))
         if self.positions is not None:
@@ -59,7 +59,7 @@ class Codes(Frozen):
             self._set("map_shape", check_map_shape(self.map_shape, self.num_positions))
 
     def _checked_positions(self) -> NDArray[np.uint32]:
-        positions = whole_numbers("positions", self.positions, self.num_positions)
+        positions = check_indices("positions", self.positions, self.num_positions)
         check_shape("positions", positions, self.values.shape)
         if not (positions[:, 1:] > positions[:, :-1]).all():
             raise InvalidInput("the positions of every picture must be strictly increasing.")
@@ -189,15 +189,3 @@ def check_map_shape(map_shape: Any, num_positions: int) -> MapShape:
             f"got {map_shape!r}."
         )
     return shape
-
-
-def whole_numbers(name: str, values: Any, limit: int) -> NDArray[Any]:
-    """Return an array of integers in {0, …, limit − 1}; everything else is refused."""
-    array = np.asarray(values)
-    if array.dtype.kind not in "iu":
-        raise InvalidInput(f"{name} must be whole numbers, got {array.dtype}.")
-    if array.size and not (array.min() >= 0 and array.max() < limit):
-        raise InvalidInput(
-            f"{name} must lie between 0 and {limit - 1}, some of {array.size} do not."
-        )
-    return array

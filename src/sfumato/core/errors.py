@@ -8,6 +8,7 @@ SfumatoError
 │   └── Mismatch            two things that do not belong together (extractor, dictionary)
 ├── DamagedFile             something on disk no longer is what was written
 ├── Missing                 an optional package or a weights file is not there
+│   └── MissingExtra        a part of sfumato whose extra is not installed; an ImportError too
 ├── NotPrivate              a release that may not leave the device
 └── LedgerError             the ledger cannot be read or written; nothing was released
     └── BudgetSpent         the ledger refuses: the cap would be exceeded
@@ -18,6 +19,8 @@ that is to stay on the device.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 
 class SfumatoError(Exception):
@@ -58,6 +61,17 @@ class DamagedFile(SfumatoError):
 
 class Missing(SfumatoError):
     """An optional package, or a file of weights, is not there."""
+
+
+class MissingExtra(Missing, ImportError):
+    """A part of sfumato whose packages `pip install sfumato` leaves out; `extra` brings them."""
+
+    def __init__(self, what: str, extra: str, packages: Sequence[str]) -> None:
+        super().__init__(
+            f'{what} needs the {extra} extra: pip install "sfumato[{extra}]"; '
+            f"not installed here: {', '.join(packages)}."
+        )
+        self.what, self.extra, self.packages = what, extra, tuple(packages)
 
 
 class NotPrivate(SfumatoError):

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput, Missing
+from sfumato.core.extras import need
 from sfumato.core.files import open_plain
 from sfumato.core.onnx_inside import check_network
 
@@ -95,12 +96,9 @@ def _runtime(what: str) -> Any:
     # From 1.31 on it keeps a number of this device and a record of its use under ~/.cache, to be
     # sent to its maker. The variable is read when it is loaded, and by nothing else.
     os.environ[_NO_TELEMETRY] = "1"
-    try:
-        import onnxruntime
-    except ImportError:
-        raise Missing(
-            f"{what} needs onnxruntime, not installed here; pip install onnxruntime."
-        ) from None
+    need("detectors", what, "onnxruntime")
+    import onnxruntime
+
     onnxruntime.disable_telemetry_events()  # where the user's program had loaded it before
     return onnxruntime
 

@@ -7,15 +7,22 @@ ranking of the detector or anything else the sender knew.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.checks import check_count, check_epsilon, check_shape
+from sfumato.core.checks import (
+    check_count,
+    check_epsilon,
+    check_fingerprint,
+    check_indices,
+    check_shape,
+)
 from sfumato.core.errors import InvalidInput
+from sfumato.core.positions import canonical_order, snap, unsnap
+from sfumato.core.text import epsilon_text
 from sfumato.core.types import (
     Camera,
     Frozen,
@@ -27,21 +34,6 @@ from sfumato.core.types import (
 
 MAX_WORDS = 1 << 24
 MAX_DIMENSION = 1 << 14
-_HEX = set("0123456789abcdef")
-
-
-def position_shift(image_size: tuple[int, int]) -> int:
-    """Positions are 16-bit multiples of 2^−shift pixels: 1/8 px up to 8192 px, then coarser."""
-    longest = max(image_size)
-    return min(3, 16 - (longest - 1).bit_length())
-
-
-def snap(keypoints: NDArray[Any], image_size: tuple[int, int]) -> NDArray[np.uint16]:
-    """Put positions on the grid of the wire format, as whole multiples of its step."""
-    scale = 1 << position_shift(image_size)
-    limit = np.array([image_size[0] - 1, image_size[1] - 1]) * scale
-    steps = np.rint(np.asarray(keypoints, dtype=np.float64) * scale)
-    return np.clip(steps, 0, limit).astype(np.uint16)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -103,21 +95,9 @@ class KeypointRelease(Release):
         raise NotImplementedError
 
     def _order_rows(self, steps: NDArray[np.uint16]) -> None:
-        place = steps[:, 1].astype(np.uint32) << 16 | steps[:, 0]
-        order = np.argsort(place, kind="stable")
-        ranked = place[order]
-        tied = np.zeros(len(order), dtype=bool)
-        tied[1:] = ranked[1:] == ranked[:-1]
-        tied[:-1] |= tied[1:]
-        if tied.any():  # several orientations at one position: their content decides
-            rows = order[tied]
-            content = np.concatenate(
-                [_row_bytes(getattr(self, name)[rows]) for name in self._row_fields], axis=1
-            )
-            keys = np.ascontiguousarray(content).view(f"S{content.shape[1]}")[:, 0]
-            order[tied] = rows[np.lexsort((keys, place[rows]))]
-        step = np.float32(1 << position_shift(self.image_size))
-        self._set("keypoints", frozen_array("keypoints", steps[order] / step, np.float32))
+        order = canonical_order(steps, [getattr(self, name) for name in self._row_fields])
+        keypoints = unsnap(steps[order], self.image_size)
+        self._set("keypoints", frozen_array("keypoints", keypoints, np.float32))
         if not np.array_equal(order, np.arange(len(order))):
             for name in self._row_fields:
                 rows = getattr(self, name)[order]
@@ -133,10 +113,6 @@ class KeypointRelease(Release):
 
     def _describe(self) -> str:
         return ""
-
-
-def _row_bytes(rows: NDArray[Any]) -> NDArray[np.uint8]:
-    return np.ascontiguousarray(rows).reshape(len(rows), -1).view(np.uint8)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -185,16 +161,9 @@ class WordRelease(KeypointRelease):
         self._set("epsilon", check_epsilon(self.epsilon, allow_infinite=True))
         self._set("num_words", check_count("num_words", self.num_words, low=2, high=MAX_WORDS))
         self._set("dictionary", check_fingerprint(self.dictionary))
-        words = np.asarray(self.words)
+        words = check_indices("words", self.words, self.num_words)
         check_shape("words", words, (count, None))
         size = check_count("subset_size", words.shape[1], low=1, high=self.num_words - 1)
-        if words.dtype.kind not in "iu":
-            raise InvalidInput(f"words must be whole numbers, got {words.dtype}.")
-        if count and not (words.min() >= 0 and words.max() < self.num_words):
-            raise InvalidInput(
-                f"words must lie between 0 and {self.num_words - 1}, "
-                f"got {words.min()} to {words.max()}."
-            )
         words = frozen_array("words", words, np.uint32)
         if size > 1 and not (words[:, 1:] > words[:, :-1]).all():
             raise InvalidInput("every row of words must be strictly increasing.")
@@ -307,12 +276,8 @@ class CodeRelease(Release):
         if self.label is not None:
             check_count("label", self.label, low=0, high=(1 << 31) - 1)
         for name, limit in (("codes", self.num_values), ("positions", self.num_positions)):
-            values = np.asarray(getattr(self, name))
+            values = check_indices(name, getattr(self, name), limit)
             check_shape(name, values, (None,))
-            if values.dtype.kind not in "iu":
-                raise InvalidInput(f"{name} must be whole numbers, got {values.dtype}.")
-            if values.size and not (values.min() >= 0 and values.max() < limit):
-                raise InvalidInput(f"{name} must lie between 0 and {limit - 1}.")
             self._set(name, frozen_array(name, values, np.uint32))
         if len(self.codes) != len(self.positions):
             raise InvalidInput(
@@ -330,15 +295,3 @@ class CodeRelease(Release):
             f"CodeRelease({len(self)} of {self.num_positions} codes in [{self.num_values}], "
             f"{epsilon_text(self.epsilon, 'code')})"
         )
-
-
-def epsilon_text(epsilon: float, unit: str) -> str:
-    """The guarantee in words; a release without noise has none."""
-    return "no ε, sent without noise" if math.isinf(epsilon) else f"ε = {epsilon:g} per {unit}"
-
-
-def check_fingerprint(text: Any) -> str:
-    """Return a SHA-256 fingerprint as 64 lower-case hexadecimal digits."""
-    if not isinstance(text, str) or len(text) != 64 or not set(text) <= _HEX:
-        raise InvalidInput("a fingerprint must be 64 lower-case hexadecimal digits.")
-    return text

@@ -1,7 +1,8 @@
-"""Foreign text as text: what a server, a file or its name says cannot steer a terminal."""
+"""Text for people: the guarantee in words, and foreign text that cannot steer a terminal."""
 
 from __future__ import annotations
 
+import math
 import re
 
 #: What our own texts use, for terminals and files that know only ASCII or a Windows code page.
@@ -65,3 +66,8 @@ def spell_out(error: UnicodeError) -> tuple[str, int]:
         _SPELLED.get(one) or one.encode("ascii", "backslashreplace").decode() for one in letters
     )
     return "".join(spelled), error.end
+
+
+def epsilon_text(epsilon: float, unit: str) -> str:
+    """The guarantee in words; a release without noise has none."""
+    return "no ε, sent without noise" if math.isinf(epsilon) else f"ε = {epsilon:g} per {unit}"

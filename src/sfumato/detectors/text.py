@@ -6,7 +6,6 @@ with shrunken regions, so that neighbouring lines stay apart; each is grown agai
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput, Missing
+from sfumato.core.extras import file_in_package
 from sfumato.core.onnx_file import OnnxFile
 from sfumato.detectors.base import MAX_BOXES, Boxes, clip_boxes
 
@@ -102,12 +102,10 @@ def _mean_inside(sure: NDArray[np.float32], outline: Any) -> float:
 
 
 def _bundled() -> Path:
-    spec = importlib.util.find_spec("rapidocr")
-    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
-        for file in sorted(Path(folder, "models").glob("*det*.onnx")):
-            return file
-    raise Missing(
-        "the detector 'text' needs the package rapidocr, not installed here; "
-        "pip install --no-deps rapidocr (without --no-deps it brings a second OpenCV), or in a "
-        "copy of the repository: bash scripts/setup detectors."
-    )
+    path = file_in_package("rapidocr", "models/*det*.onnx")
+    if path is None:
+        raise Missing(
+            "the detector 'text' needs the package rapidocr, not installed here; "
+            "pip install --no-deps rapidocr (without --no-deps it brings a second OpenCV)."
+        )
+    return path

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
+from sfumato.core.extras import need
 from sfumato.core.progress import Progress, silent
 from sfumato.dictionary.dictionary import Dictionary
 from sfumato.dictionary.index import INDEX_KINDS
@@ -65,6 +66,7 @@ def build_dictionary(
     The words become public. Never build from pictures that must stay private; words that
     only one picture contributed to are counted in the manifest.
     """
+    need("server", "build_dictionary", "scipy", "threadpoolctl")
     recipe = Recipe(
         num_words=check_count("num_words", num_words, low=2, high=MAX_WORDS),
         spherical=spherical,

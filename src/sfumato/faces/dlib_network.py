@@ -6,7 +6,6 @@ is never imported. Faces are found by the HOG detector, straightened by five lan
 
 from __future__ import annotations
 
-import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.checks import check_count
 from sfumato.core.errors import DamagedFile, InvalidInput, Missing
+from sfumato.core.extras import file_in_package, need
 from sfumato.faces.alignment import Sizing, check_picture, enlarge
 
 DIMENSION = 128
@@ -116,20 +116,13 @@ class DlibFaces:
 
 def _open() -> tuple[Any, Path]:
     """dlib, and the folder of its weights."""
-    try:
-        import dlib  # type: ignore[import-not-found,import-untyped,unused-ignore]
-    except ImportError:
-        raise Missing(
-            "faces need the package dlib-bin, not installed here; run scripts/setup faces."
-        ) from None
-    spec = importlib.util.find_spec("face_recognition_models")
-    for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
-        if (Path(folder) / "models" / _WEIGHTS).is_file():
-            return dlib, Path(folder) / "models"
-    raise Missing(
-        "dlib's weights come with the package face_recognition_models, not installed here; run "
-        "scripts/setup faces."
-    )
+    need("faces", "dlib's network", "dlib", "face_recognition_models")
+    import dlib
+
+    weights = file_in_package("face_recognition_models", f"models/{_WEIGHTS}")
+    if weights is None:
+        raise Missing(f"face_recognition_models has no {_WEIGHTS}; install it again.")
+    return dlib, weights.parent
 
 
 def _load(make: Any, path: Path) -> Any:

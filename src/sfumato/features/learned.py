@@ -6,7 +6,6 @@ nothing. This is the only file of `features` that imports torch or kornia, when 
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput, Missing
+from sfumato.core.extras import need
 from sfumato.core.types import Features
 from sfumato.features.extractors import ExtractorSpec
 from sfumato.features.opencv import as_features, detect_sift, guarded, to_gray
@@ -33,12 +33,7 @@ Network = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 
 def check_available(name: str, weights: str | Path | None) -> None:
     """Refuse with the way out when the packages or the weights are not there."""
-    missing = [p for p in ("torch", "kornia") if importlib.util.find_spec(p) is None]
-    if missing:
-        raise Missing(
-            f"{name} needs {' and '.join(missing)}, not installed here; "
-            f"pip install 'sfumato[train]', and give its weights by path: nothing is downloaded."
-        )
+    need("train", name, "torch", "kornia")
     if weights is None:
         raise Missing(
             f"{name} needs its weights as a file, none was given; download the state dict from "

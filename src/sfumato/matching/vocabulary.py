@@ -49,6 +49,3 @@ class InvertedIndex:
         keypoints = np.repeat(np.arange(len(flat)) // words.shape[1], count)
         within = np.arange(len(keypoints)) - np.repeat(np.cumsum(count) - count, count)
         return keypoints, np.asarray(self.rows[np.repeat(first, count) + within], dtype=np.int64)
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        return {"starts": self.starts, "rows": self.rows}

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.releases import WordRelease, position_shift, snap
+from sfumato.core.positions import position_shift, snap
+from sfumato.core.releases import WordRelease
 from sfumato.core.types import Features
 from sfumato.datasets import View
 

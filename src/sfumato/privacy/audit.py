@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.checks import check_count, check_epsilon
 from sfumato.core.errors import InvalidInput
+from sfumato.core.extras import need
 from sfumato.core.progress import Progress, silent
 from sfumato.privacy.law import check_law, distinct_rows
 from sfumato.privacy.report import AuditReport, Check, bounds_text
@@ -43,6 +44,7 @@ def audit(mechanism: Any, *, draws: int | None = None, progress: Progress = sile
 
     All procedures run, so that the report names every failure.
     """
+    need("attack", "sf.audit", "scipy")
     subject = subject_of(mechanism)
     if subject is None or subject.epsilon == math.inf:
         return AuditReport(

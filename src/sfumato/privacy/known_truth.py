@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.geometry import unit_vectors
+from sfumato.core.positions import position_shift, snap
 from sfumato.core.randomness import SeededRandom
-from sfumato.core.releases import SubspaceRelease, WordRelease, position_shift, snap
+from sfumato.core.releases import SubspaceRelease, WordRelease
 from sfumato.core.types import Features
 from sfumato.device.mechanisms import SubsetMechanism, SubspaceLifting
 

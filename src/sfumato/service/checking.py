@@ -9,7 +9,7 @@ import numpy as np
 
 from sfumato.core.checks import check_finite
 from sfumato.core.errors import InvalidInput, SfumatoError
-from sfumato.server.mapping.filing import file_under
+from sfumato.server.mapping.filing import file_under, store_derived
 from sfumato.server.mapping.map import ARRAY_NAMES, Map
 from sfumato.service.answers import NOTICE
 from sfumato.service.dictionaries import Dictionaries
@@ -61,8 +61,7 @@ def _check_layout(name: str, array: np.ndarray[Any, Any]) -> None:
 
 def file_away(world: Map, dictionaries: Dictionaries, *, again: bool = True) -> None:
     """Store beside the map all that queries need, so that workers only map it into memory."""
-    if again or not world._derived:
-        world.store_derived()
+    store_derived(world, again=again)
     for dictionary in dictionaries.of_extractor(world.extractor):
         try:
             file_under(world, dictionary, again=again)

@@ -12,13 +12,14 @@ from typing import BinaryIO
 
 from sfumato.core.storage import MANIFEST, MAX_MANIFEST_BYTES
 from sfumato.server.mapping.map import ARRAY_NAMES
+from sfumato.server.mapping.sidecars import DERIVED, WORDS
 from sfumato.service.errors import ServiceError
 
 BLOCK = tarfile.BLOCKSIZE
 FILES = frozenset({MANIFEST, *(f"{name}.npy" for name in ARRAY_NAMES)})
 _MAX_EXTRA = 64 << 10  # of a pax header, whose content is skipped
 _MAX_ENTRIES = 4096
-_SKIPPED_FOLDERS = ("words-", "derived")  # made here anew, never taken from outside
+_SKIPPED_FOLDERS = (WORDS, DERIVED)  # made here anew, never taken from outside
 
 
 class TarReader:

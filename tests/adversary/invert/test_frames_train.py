@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +22,7 @@ from sfumato.adversary.invert.keypoint_angles import (
     turn_errors,
 )
 from sfumato.core.errors import InvalidInput, Mismatch, Missing
-
-
-def has(*packages: str) -> bool:
-    return all(importlib.util.find_spec(package) for package in packages)
-
-
-needs_torch = pytest.mark.skipif(
-    not has("torch", "onnx", "onnxruntime"),
-    reason="no torch, onnx or onnxruntime; install with scripts/setup train",
-)
+from support import hide_packages
 
 
 def photograph(side: int) -> NDArray[np.uint8]:
@@ -40,7 +30,7 @@ def photograph(side: int) -> NDArray[np.uint8]:
     return fit_square(pictures.astronaut(), side)
 
 
-@needs_torch
+@pytest.mark.needs("train")
 def test_training_resumes_to_the_same_network_and_onnx_agrees(folder: Path, tmp_path: Path) -> None:
     small = FrameDataOptions(smallest=64, largest=80, variants=2, min_keypoints=5)
     shape = {"width": 16, "hidden": 24, "rounds": 2, "neighbours": 6}
@@ -70,7 +60,7 @@ def test_training_resumes_to_the_same_network_and_onnx_agrees(folder: Path, tmp_
         train("whole", 99)
 
 
-@needs_torch
+@pytest.mark.needs("train")
 def test_torch_and_onnx_agree(folder: Path, tmp_path: Path) -> None:
     import torch
 
@@ -100,11 +90,13 @@ def test_torch_and_onnx_agree(folder: Path, tmp_path: Path) -> None:
         assert turn_errors(made_angles, peak_angles(logits.numpy())).max() < 0.05
 
 
-@pytest.mark.skipif(has("torch"), reason="torch is installed")
-def test_training_without_torch_says_what_to_do(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(Missing, match="training a network for frames needs torch"):
+def test_training_without_torch_says_what_to_do(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hide_packages(monkeypatch, "torch")
+    with pytest.raises(Missing, match="training a network for frames needs the train extra"):
         train_frames(folder, tmp_path / "run")
-    with pytest.raises(Missing, match="exporting to ONNX needs torch"):
+    with pytest.raises(Missing, match="exporting to ONNX needs the train extra"):
         export_frames(tmp_path / "run", tmp_path / "net.onnx")
 
 
@@ -115,7 +107,7 @@ def test_the_command_refuses_another_kind_of_file(
     assert "must end in .onnx" in capsys.readouterr().err
 
 
-@needs_torch
+@pytest.mark.needs("train")
 def test_the_command_trains_writes_and_gives_figures(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

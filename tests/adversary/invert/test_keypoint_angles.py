@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +25,6 @@ from sfumato.adversary.invert.keypoint_angles import (
 from sfumato.core.errors import InvalidInput, Mismatch, Missing
 from sfumato.features import extract
 
-needs_runtime = pytest.mark.skipif(
-    importlib.util.find_spec("onnxruntime") is None,
-    reason="no onnxruntime; pip install onnxruntime",
-)
-
 
 def posed(picture: NDArray[np.uint8]) -> Posed:
     features = extract(picture, max_keypoints=1000)
@@ -53,7 +47,6 @@ def astronaut() -> Posed:
     return posed(photograph())
 
 
-@needs_runtime
 def test_angles_and_sizes_of_a_photograph_beat_any_constant(astronaut: Posed) -> None:
     sizes, angles = infer_frames(astronaut.rows, astronaut.keypoints, astronaut.size)
     assert sizes.shape == angles.shape == (len(astronaut),)
@@ -74,7 +67,6 @@ def test_angles_and_sizes_of_a_photograph_beat_any_constant(astronaut: Posed) ->
     assert np.abs(np.log2(sizes) - truth).mean() < middle
 
 
-@needs_runtime
 def test_neighbours_tell_what_a_descriptor_alone_does_not(astronaut: Posed) -> None:
     _, together = infer_frames(astronaut.rows, astronaut.keypoints, astronaut.size)
     some = range(0, len(astronaut), 10)
@@ -86,7 +78,6 @@ def test_neighbours_tell_what_a_descriptor_alone_does_not(astronaut: Posed) -> N
     assert np.median(turn_errors(together, astronaut.angles)) < 0.6 * np.median(lonely)
 
 
-@needs_runtime
 @pytest.mark.parametrize("quarters", [1, 2, 3])
 def test_a_picture_turned_by_right_angles_gets_turned_angles(
     astronaut: Posed, quarters: int
@@ -114,7 +105,6 @@ def test_turning_keypoints_is_turning_the_picture(astronaut: Posed) -> None:
     assert np.abs(predicted.rows[same] - turned.rows[found[same]]).mean() < 0.02
 
 
-@needs_runtime
 def test_no_keypoints_give_no_frames_and_one_gives_one() -> None:
     sizes, angles = infer_frames(np.empty((0, 128)), np.empty((0, 2)), (50, 40))
     assert sizes.shape == angles.shape == (0,)
@@ -124,7 +114,6 @@ def test_no_keypoints_give_no_frames_and_one_gives_one() -> None:
     assert len(angles) == 1
 
 
-@needs_runtime
 def test_many_keypoints_at_one_place_are_told_apart() -> None:
     rng = np.random.default_rng(0)
     sizes, angles = infer_frames(rng.random((40, 128)), np.full((40, 2), 7.0), (50, 40))
@@ -136,7 +125,6 @@ def test_many_keypoints_at_one_place_are_told_apart() -> None:
     assert (near.edges[..., :2] == 0).all()
 
 
-@needs_runtime
 def test_bad_input_is_refused_in_one_sentence() -> None:
     rows, points = np.full((3, 128), 0.1), np.ones((3, 2))
     with pytest.raises(InvalidInput, match=r"rows must have shape \(any, 128\)"):
@@ -157,7 +145,6 @@ def test_bad_input_is_refused_in_one_sentence() -> None:
         infer_frames(rows, points, (50, 40), "freak")
 
 
-@needs_runtime
 def test_another_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Missing, match="no file of a network for frames"):
         FrameNetwork(tmp_path / "absent.onnx")

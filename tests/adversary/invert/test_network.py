@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import pickle
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,17 @@ from sfumato.adversary.invert.architecture import Architecture
 from sfumato.adversary.invert.sparse import map_pixels
 from sfumato.core.errors import InvalidInput, Missing
 
-torch: Any = pytest.importorskip("torch", reason="no torch; install with scripts/setup train")
+pytestmark = pytest.mark.needs("train")
+
+
+class _Torch:
+    """torch, loaded when a test first uses it: this file is collected where it is missing."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module("torch"), name)
+
+
+torch: Any = _Torch()
 
 
 def inputs(

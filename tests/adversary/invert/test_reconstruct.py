@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +16,7 @@ from sfumato.adversary.invert.export import export_onnx
 from sfumato.adversary.invert.reconstruct import Inverter
 from sfumato.core.errors import InvalidInput, Mismatch, Missing
 from sfumato.features import extract
-
-
-def has(*packages: str) -> bool:
-    return all(importlib.util.find_spec(package) for package in packages)
-
-
-needs_all = pytest.mark.skipif(
-    not has("torch", "onnx", "onnxruntime"),
-    reason="no torch, onnx or onnxruntime; install with scripts/setup train",
-)
+from support import hide_packages
 
 
 def untrained(run: Path, **change: Any) -> Any:
@@ -43,7 +33,7 @@ def untrained(run: Path, **change: Any) -> Any:
     return network
 
 
-@needs_all
+@pytest.mark.needs("train")
 @pytest.mark.parametrize("norm", ["group", "batch"])
 @pytest.mark.parametrize("frames", ["none", "given"])
 def test_onnx_and_torch_agree_at_any_size(
@@ -112,12 +102,8 @@ def test_what_the_network_was_not_trained_for_is_refused(
 
 
 def test_missing_packages_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda package: None)
-    with pytest.raises(Missing, match="needs torch"):
-        export_onnx(tmp_path, tmp_path / "net.onnx")
-    found = {"torch": object(), "onnx": None}
-    monkeypatch.setattr(importlib.util, "find_spec", found.get)
-    with pytest.raises(Missing, match="needs the package onnx"):
+    hide_packages(monkeypatch, "torch", "onnx")
+    with pytest.raises(Missing, match=r"needs the train extra.*: torch, onnx"):
         export_onnx(tmp_path, tmp_path / "net.onnx")
 
 

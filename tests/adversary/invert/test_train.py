@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -19,9 +18,7 @@ from sfumato.adversary.invert.data import DataOptions, View
 from sfumato.adversary.invert.train import TrainOptions, TrainReport, train_inversion
 from sfumato.core.errors import InvalidInput, Mismatch, Missing
 from sfumato.core.progress import silent
-
-INSTALLED = importlib.util.find_spec("torch") is not None
-needs_torch = pytest.mark.skipif(not INSTALLED, reason="no torch; install with scripts/setup train")
+from support import hide_packages
 
 
 def train(folder: Path, run: Path, *, width: int = 4, **options: Any) -> TrainReport:
@@ -50,9 +47,11 @@ def train(folder: Path, run: Path, *, width: int = 4, **options: Any) -> TrainRe
     )
 
 
-@pytest.mark.skipif(INSTALLED, reason="torch is installed")
-def test_without_torch_the_error_says_what_to_install(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(Missing, match=r"needs torch.*scripts/setup train"):
+def test_without_torch_the_error_says_what_to_install(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hide_packages(monkeypatch, "torch")
+    with pytest.raises(Missing, match=r"needs the train extra.*torch"):
         train(folder, tmp_path / "run")
 
 
@@ -75,7 +74,7 @@ def losses(run: Path) -> Any:
     return found.losses
 
 
-@needs_torch
+@pytest.mark.needs("train")
 def test_a_run_stopped_anywhere_resumes_to_the_same_losses_and_weights(
     folder: Path, tmp_path: Path
 ) -> None:
@@ -107,7 +106,7 @@ def test_a_run_stopped_anywhere_resumes_to_the_same_losses_and_weights(
             assert np.array_equal(array, other.parts[part][name]), name
 
 
-@needs_torch
+@pytest.mark.needs("train")
 def test_kill_9_loses_at_most_the_steps_since_the_last_checkpoint(
     folder: Path, tmp_path: Path
 ) -> None:
@@ -133,7 +132,7 @@ def test_kill_9_loses_at_most_the_steps_since_the_last_checkpoint(
     assert np.array_equal(losses(tmp_path / "run"), losses(tmp_path / "whole"))
 
 
-@needs_torch
+@pytest.mark.needs("train")
 def test_time_that_is_up_stops_with_a_checkpoint(folder: Path, tmp_path: Path) -> None:
     report = train(folder, tmp_path / "run", max_minutes=0.0)
     assert not report.finished
@@ -143,7 +142,7 @@ def test_time_that_is_up_stops_with_a_checkpoint(folder: Path, tmp_path: Path) -
     assert again.steps == 7
 
 
-@needs_torch
+@pytest.mark.needs("train")
 def test_checkpoints_come_with_scores_and_a_contact_sheet(folder: Path, tmp_path: Path) -> None:
     told: list[str] = []
     report = train(folder, tmp_path / "run", progress=lambda stage, done, total: told.append(stage))
@@ -158,7 +157,7 @@ def test_checkpoints_come_with_scores_and_a_contact_sheet(folder: Path, tmp_path
     assert "critic" in told[-1]
 
 
-@needs_torch
+@pytest.mark.needs("train")
 def test_the_networks_learn(folder: Path, tmp_path: Path) -> None:
     more = {"learning_rate": 4e-3, "adversarial_after_epoch": None, "checkpoint_every": 200}
     train(folder, tmp_path / "run", steps=150, width=8, **more)
@@ -166,7 +165,7 @@ def test_the_networks_learn(folder: Path, tmp_path: Path) -> None:
     assert total[-10:].mean() < 0.85 * total[:10].mean()
 
 
-@needs_torch
+@pytest.mark.needs("train")
 @pytest.mark.parametrize(("kind", "frames"), [("positions", "none"), ("raw", "given")])
 def test_other_inputs_train_too(kind: str, frames: str, folder: Path, tmp_path: Path) -> None:
     view = View(kind=kind, frames=frames)
@@ -177,7 +176,7 @@ def test_other_inputs_train_too(kind: str, frames: str, folder: Path, tmp_path: 
     assert found.architecture.channels == (131 if frames == "given" else 1)
 
 
-@needs_torch
+@pytest.mark.needs("train")
 def test_a_run_of_another_network_or_other_settings_is_refused(
     folder: Path, tmp_path: Path
 ) -> None:
@@ -188,14 +187,14 @@ def test_a_run_of_another_network_or_other_settings_is_refused(
         train(folder, tmp_path / "run", seed=1)
 
 
-@needs_torch
+@pytest.mark.needs("train")
 def test_the_perceptual_loss_is_never_left_out_silently(folder: Path, tmp_path: Path) -> None:
     absent = tmp_path / "absent.ckpt"
     with pytest.raises(Missing, match="weights of VGG16"):
         train(folder, tmp_path / "run", perceptual=1.0, perceptual_weights=absent)
 
 
-@needs_torch
+@pytest.mark.needs("train")
 def test_a_run_starts_where_another_one_ended(folder: Path, tmp_path: Path) -> None:
     train(folder, tmp_path / "first", steps=5)
     first = last_checkpoint(tmp_path / "first")
@@ -217,7 +216,7 @@ def test_a_run_starts_where_another_one_ended(folder: Path, tmp_path: Path) -> N
     assert np.abs(new["embed.0.weight"][:, 128:]).max() < 1e-6
 
 
-@needs_torch
+@pytest.mark.needs("train")
 def test_other_rows_take_over_the_painter_only(folder: Path, tmp_path: Path) -> None:
     train(folder, tmp_path / "first", steps=3)
     tiny: dict[str, Any] = {"steps": 1, "learning_rate": 1e-9, "adversarial_after_epoch": None}

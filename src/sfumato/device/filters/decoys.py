@@ -11,12 +11,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.checks import check_same_extractor
+from sfumato.core.positions import position_shift, snap
 from sfumato.core.randomness import RandomSource
-from sfumato.core.releases import position_shift, snap
 from sfumato.core.types import Features
 from sfumato.dictionary import Dictionary
 
@@ -133,8 +134,6 @@ class _Ground:
 
     @classmethod
     def survey(cls, kept: Features, hole: Hole) -> _Ground:
-        from scipy import ndimage
-
         width, height = kept.image_size
         step = -(-max(width, height) // _CELLS)
         shape = (-(-height // step), -(-width // step))
@@ -145,7 +144,10 @@ class _Ground:
         usable = ((centres >= low) & (centres <= high)).all(axis=1).reshape(shape)
         hidden = hole(centres.astype(np.float64)).reshape(shape) & usable
         framed = np.pad(usable & ~hidden, 1)
-        clear = np.asarray(ndimage.distance_transform_edt(framed))[1:-1, 1:-1] * step
+        distance = cv2.distanceTransform(
+            framed.astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE
+        )
+        clear = distance[1:-1, 1:-1].astype(np.float64) * step
         return cls(points, low, high, step, hidden, clear)
 
     @property

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from sfumato.core.checks import as_number
 from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.positions import position_shift, snap
 from sfumato.core.randomness import RandomSource
-from sfumato.core.releases import position_shift, snap
 from sfumato.core.types import Features
 from sfumato.detectors.base import Boxes, Detector
 from sfumato.detectors.regions import touches

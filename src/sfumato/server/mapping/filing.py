@@ -1,15 +1,16 @@
-"""File a stored map under all levels of a dictionary at once, so that no query has to."""
+"""What the owner of a stored map makes once, so that no query has to: indices, derived arrays."""
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.checks import check_same_extractor
 from sfumato.core.errors import InvalidInput
 from sfumato.dictionary import Dictionary
 from sfumato.matching.vocabulary import InvertedIndex
 from sfumato.server.mapping.map import Map
-from sfumato.server.mapping.word_cache import load_index, write_index
+from sfumato.server.mapping.sidecars import Sidecars
 
 _ROWS = 1 << 16  # descriptors looked up at a time: memory stays small for any map
 
@@ -25,18 +26,37 @@ def file_under(world: Map, dictionary: Dictionary, *, again: bool = True) -> Non
 
     `again=False` leaves indices alone that are there and undamaged.
     """
-    if world._stored is None:
-        raise InvalidInput("only a map that was loaded can be filed away beside itself.")
+    sidecars = _sidecars(world)
     check_same_extractor("the map", world.extractor, "the dictionary", dictionary.extractor)
     wanted = fingerprints_of(dictionary)
-    if not again and all(load_index(*world._stored, name) for name in wanted.values()):
+    if not again and all(sidecars.word_index(name) for name in wanted.values()):
         return
     rows = world.observations()
+    words = _nearest_words(world, rows, dictionary)
+    for size, fingerprint in wanted.items():
+        groups = dictionary.levels.get(size)
+        filed = words if groups is None else np.asarray(groups, dtype=np.int64)[words]
+        sidecars.save_word_index(fingerprint, InvertedIndex.build(filed, rows, size))
+
+
+def store_derived(world: Map, *, again: bool = True) -> None:
+    """Store what every process would otherwise compute and hold alone."""
+    sidecars = _sidecars(world)
+    if again or not sidecars.derived():
+        sidecars.save_derived(world.derived_arrays())
+
+
+def _sidecars(world: Map) -> Sidecars:
+    if world.sidecars is None:
+        raise InvalidInput("only a map that was loaded has a folder to file it in; save it first.")
+    return world.sidecars
+
+
+def _nearest_words(
+    world: Map, rows: NDArray[np.int64], dictionary: Dictionary
+) -> NDArray[np.int64]:
     words = np.empty(len(rows), dtype=np.int64)
     for first in range(0, len(rows), _ROWS):
         part = rows[first : first + _ROWS]
         words[first : first + _ROWS] = dictionary.nearest(np.asarray(world.descriptors[part]))
-    for size, fingerprint in wanted.items():
-        groups = dictionary.levels.get(size)
-        filed = words if groups is None else np.asarray(groups, dtype=np.int64)[words]
-        write_index(*world._stored, fingerprint, InvertedIndex.build(filed, rows, size))
+    return words

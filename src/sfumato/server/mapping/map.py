@@ -19,8 +19,7 @@ from sfumato.core.storage import load_array, load_manifest, save_arrays
 from sfumato.core.types import Camera, Pose, check_extractor_name
 from sfumato.dictionary import Dictionary
 from sfumato.matching.vocabulary import InvertedIndex
-from sfumato.server.mapping.derived import load_derived, save_derived
-from sfumato.server.mapping.word_cache import load_index, save_index, stored_indices
+from sfumato.server.mapping.sidecars import Sidecars
 
 KIND = "map"
 FORMAT = 1
@@ -39,7 +38,10 @@ ARRAY_NAMES = tuple(_ARRAYS)
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Map:
-    """Points of the world and the map-maker's own images of them. Arrays may be mapped files.
+    """Points of the world and the map-maker's own images of them.
+
+    Arrays are read-only and may be mapped files. Queries write nothing: what they compute stays
+    in memory, and `save` and `mapping/filing.py` are the only ones that store anything.
 
     points            (P, 3) float64, in the world's unit
     rotations         (I, 3, 3) float64 and translations (I, 3): cam_from_world of each image
@@ -62,18 +64,18 @@ class Map:
     cameras: tuple[Camera, ...]
     extractor: str
     facts: Mapping[str, Any] = field(default_factory=dict)
+    sidecars: Sidecars | None = None  # of a map that was loaded
     _indices: dict[str, InvertedIndex] = field(default_factory=dict)
-    _stored: tuple[Path, str] | None = None  # folder and checksum, of a map that was loaded
-    _derived: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    _verify: bool = True
 
     def __post_init__(self) -> None:
         check_extractor_name(self.extractor)
         for name, (shape, kinds) in _ARRAYS.items():
-            array = np.asarray(getattr(self, name))
+            array = np.asarray(getattr(self, name)).view()
             check_shape(name, array, shape)
             if array.dtype.kind not in kinds:
                 raise InvalidInput(f"{name} of a map cannot be {array.dtype}.")
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
         images, features = len(self.image_names), len(self.keypoints)
         lengths = {
             "rotations": images,
@@ -155,22 +157,20 @@ class Map:
                 rows = rows[filed]
             index = InvertedIndex.build(words, rows, dictionary.num_words)
             self._indices[name] = index
-            if self._stored is not None:
-                save_index(*self._stored, name, index)
         return index
 
-    def _known_index(self, fingerprint: str) -> InvertedIndex | None:
+    def _known_index(self, name: str) -> InvertedIndex | None:
         """An index that was made before, in this process or beside the stored map."""
-        if fingerprint not in self._indices and self._stored is not None:
-            index = load_index(*self._stored, fingerprint, verify=self._verify)
+        if name not in self._indices and self.sidecars is not None:
+            index = self.sidecars.word_index(name)
             if index is not None:
-                self._indices[fingerprint] = index
-        return self._indices.get(fingerprint)
+                self._indices[name] = index
+        return self._indices.get(name)
 
     @property
     def filed_under(self) -> list[str]:
         """Fingerprints of the dictionaries that need not be given any more."""
-        stored = [] if self._stored is None else stored_indices(self._stored[0])
+        stored = [] if self.sidecars is None else self.sidecars.word_indices()
         return sorted({*self._indices, *stored})
 
     def word_index_of(
@@ -218,17 +218,19 @@ class Map:
         rows = self.observations()
         return InvertedIndex.build(np.asarray(self.point_of_feature)[rows], rows, len(self.points))
 
-    def store_derived(self) -> None:
-        """Keep beside a stored map what every process would otherwise compute and hold alone."""
-        if self._stored is None:
-            raise InvalidInput("only a map that was loaded has a place to store arrays beside it.")
-        arrays: dict[str, NDArray[Any]] = {
+    @cached_property
+    def _derived(self) -> dict[str, NDArray[Any]]:
+        """Arrays that were computed before and stored beside the map, or none."""
+        return {} if self.sidecars is None else self.sidecars.derived()
+
+    def derived_arrays(self) -> dict[str, NDArray[Any]]:
+        """Arrays that follow from the map, to be stored beside it."""
+        return {
             "image_of_feature": self._image_of_feature,
             "observations_per_image": self.observations_per_image,
             "point_starts": self._rows_of_points.starts,
             "point_rows": self._rows_of_points.rows,
         }
-        save_derived(*self._stored, arrays)
 
     def save(self, path: str | os.PathLike[str], *, replace: bool = False) -> None:
         """Store the map as a directory of memory-mappable arrays, whole or not at all."""
@@ -246,9 +248,9 @@ class Map:
         }
         folder = Path(path)
         save_arrays(folder, arrays, manifest, replace=replace)
-        checksum = load_manifest(folder, kind=KIND)["checksum"]
-        for fingerprint, index in self._indices.items():
-            save_index(folder, checksum, fingerprint, index)
+        sidecars = Sidecars(folder, load_manifest(folder, kind=KIND)["checksum"])
+        for name, index in self._indices.items():
+            sidecars.save_word_index(name, index)
 
     @staticmethod
     def load(path: str | os.PathLike[str], *, verify: bool = True) -> Map:
@@ -273,9 +275,7 @@ class Map:
                 cameras=tuple(Camera(m, w, h, tuple(p)) for m, w, h, p in manifest["cameras"]),
                 extractor=manifest["extractor"],
                 facts=manifest["facts"],
-                _stored=(folder, manifest["checksum"]),
-                _derived=load_derived(folder, manifest["checksum"], verify=verify),
-                _verify=verify,
+                sidecars=Sidecars(folder, manifest["checksum"], verify),
             )
         except (InvalidInput, KeyError, TypeError, ValueError) as error:
             raise DamagedFile(f"{folder} is not a whole map: {error}") from None

@@ -1,0 +1,241 @@
+"""What `pip install sfumato` leaves out is named in one sentence and declared in pyproject.toml."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+import sfumato
+from sfumato.core.errors import Missing, MissingExtra
+from sfumato.core.extras import file_in_package, name_extras, need, public_name
+
+SOURCE = Path(sfumato.__file__).parent
+ROOT = SOURCE.parents[1]
+
+#: Extras whose packages a folder may import; every folder may import the base.
+FOLDERS: dict[str, tuple[str, ...]] = {
+    "core": ("detectors", "server"),
+    "features": ("train",),
+    "dictionary": ("server",),
+    "matching": ("server",),
+    "detectors": ("detectors",),
+    "server": ("server",),
+    "service": ("service",),
+    "adversary": ("attack", "train"),
+    "classification": ("classify", "train"),
+    "faces": ("faces",),
+    "privacy": ("attack",),
+    "datasets": ("studio",),
+    "pages": ("studio",),
+}
+#: Distributions whose import name is another one.
+IMPORTED_AS = {
+    "cv2": "opencv-contrib-python-headless",
+    "dlib": "dlib-bin",
+    "faiss": "faiss-cpu",
+    "PIL": "pillow",
+    "skimage": "scikit-image",
+    "sklearn": "scikit-learn",
+}
+
+
+def distribution(module: str) -> str:
+    top = module.split(".")[0]
+    return canonicalize_name(IMPORTED_AS.get(top, top))
+
+
+@cache
+def declared(project: str, *extras: str) -> frozenset[str]:
+    """The distributions of a pyproject.toml's base and of these extras."""
+    table = tomllib.loads((ROOT / project).read_text(encoding="utf-8"))["project"]
+    names: set[str] = set()
+    listed = [*table["dependencies"]]
+    for extra in extras:
+        listed += table["optional-dependencies"][extra]
+    for requirement in map(Requirement, listed):
+        if requirement.name == "sfumato":
+            names |= declared("pyproject.toml", *sorted(requirement.extras))
+        else:
+            names.add(canonicalize_name(requirement.name))
+    return frozenset(names)
+
+
+def third_party(path: Path) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add(node.module or "")
+    ours = {"sfumato", "sfumato_papers"}
+    return {name for name in names if name.split(".")[0] not in sys.stdlib_module_names | ours}
+
+
+def test_every_import_is_declared_by_an_extra_of_its_folder() -> None:
+    for path in sorted(SOURCE.rglob("*.py")):
+        folder = path.relative_to(SOURCE).parts[0]
+        allowed = declared("pyproject.toml", *FOLDERS.get(folder, ()))
+        for name in third_party(path):
+            assert distribution(name) in allowed, f"{path}: {name} is not declared for {folder}"
+
+
+def test_every_import_of_the_papers_is_declared() -> None:
+    allowed = declared("papers/pyproject.toml")
+    for path in sorted((ROOT / "papers" / "src").rglob("*.py")):
+        for name in third_party(path):
+            assert distribution(name) in allowed, f"{path}: {name} is not declared"
+
+
+def test_every_package_of_the_base_is_imported() -> None:
+    imported = {distribution(name) for path in SOURCE.rglob("*.py") for name in third_party(path)}
+    assert declared("pyproject.toml") - imported == set()
+
+
+def calls_of_need() -> list[tuple[Path, str, list[str]]]:
+    found = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "need":
+                words = [
+                    str(leaf.value)
+                    for argument in (node.args[0], *node.args[2:])
+                    for leaf in ast.walk(argument)
+                    if isinstance(leaf, ast.Constant)
+                ]
+                found.append((path, words[0], words[1:]))
+    return found
+
+
+def test_the_extra_that_is_named_brings_the_packages() -> None:
+    calls = calls_of_need()
+    assert len(calls) >= 10
+    for path, extra, packages in calls:
+        brought = declared("pyproject.toml", extra)
+        for package in packages:
+            assert distribution(package) in brought, f"{path}: {extra} does not bring {package}"
+
+
+def test_a_missing_extra_is_one_sentence_and_an_import_error() -> None:
+    need("server", "sf.localize", "numpy")
+    with pytest.raises(MissingExtra) as raised:
+        need("server", "sf.localize", "numpy", "no_such_package")
+    assert isinstance(raised.value, ImportError)
+    assert isinstance(raised.value, Missing)
+    assert str(raised.value) == (
+        'sf.localize needs the server extra: pip install "sfumato[server]"; '
+        "not installed here: no_such_package."
+    )
+
+
+def test_a_folder_is_called_by_the_name_that_was_asked_for() -> None:
+    of_folder = MissingExtra("sfumato.server", "server", ["poselib"])
+    assert str(public_name(of_folder, "sf.localize")).startswith("sf.localize needs the server")
+    special = MissingExtra("the detector 'text'", "detectors", ["onnxruntime"])
+    assert public_name(special, "sfumato protect") is special
+
+    def load(name: str) -> object:
+        raise of_folder
+
+    with pytest.raises(MissingExtra, match=r"^sf\.localize needs the server extra"):
+        name_extras(load, "sf")("localize")
+
+
+def test_a_file_inside_a_package_is_found_without_importing_it() -> None:
+    found = file_in_package("sfumato", "py.ty*")
+    assert found is not None
+    assert found.name == "py.typed"
+    assert file_in_package("sfumato", "no-such-file") is None
+    assert file_in_package("no_such_package", "*") is None
+
+
+HIDE = """
+import importlib.util, sys
+find = importlib.util.find_spec
+hidden = set({hidden!r})
+class Hide:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in hidden:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Hide())
+importlib.util.find_spec = lambda name, *more: None if name in hidden else find(name, *more)
+"""
+
+
+def without_extras(code: str) -> str:
+    """What the code prints where only the base is installed."""
+    extras = declared("pyproject.toml", "all") - declared("pyproject.toml")
+    named = {distribution: name for name, distribution in IMPORTED_AS.items()}
+    hidden = sorted(named.get(name, name.replace("-", "_")) for name in extras)
+    script = HIDE.format(hidden=hidden) + code
+    return subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    ).stdout
+
+
+def test_device_client_and_commands_load_without_any_extra() -> None:
+    folders = ("core", "features", "dictionary", "detectors", "device", "client", "cli")
+    modules = [
+        ".".join(("sfumato", *path.relative_to(SOURCE).with_suffix("").parts))
+        for folder in folders
+        for path in sorted((SOURCE / folder).rglob("*.py"))
+    ]
+    code = (
+        f"import importlib\nfor name in {modules}: importlib.import_module(name)\nprint('loaded')"
+    )
+    assert without_extras(code) == "loaded\n"
+
+
+def test_every_public_name_is_there_or_names_its_extra() -> None:
+    code = """
+import sfumato
+for name in sfumato.__all__:
+    try:
+        getattr(sfumato, name)
+    except ImportError as error:
+        print(error)
+"""
+    lines = without_extras(code).splitlines()
+    refused = [
+        re.match(r'(sf\.[\w.]+) needs the (\w+) extra: pip install "', line) for line in lines
+    ]
+    assert {(match[1], match[2]) for match in refused if match} == {
+        ("sf.Map", "server"),
+        ("sf.attacks", "attack"),
+        ("sf.build_map", "server"),
+        ("sf.distances", "server"),
+        ("sf.localize", "server"),
+        ("sf.plan", "server"),
+    }
+    assert all(refused)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["localize", "x.sfr", "--map", "x"], "sfumato localize needs the server extra"),
+        (["serve", "--store", "x"], "sfumato serve needs the service extra"),
+        (["demo"], "sfumato demo needs the studio extra"),
+        (["audit"], "sf.audit needs the attack extra"),
+    ],
+)
+def test_a_command_names_its_extra_and_ends_with_code_2(words: list[str], sentence: str) -> None:
+    code = f"""
+from sfumato.cli.app import main
+sys.stderr = sys.stdout
+try:
+    main({words})
+except SystemExit as end:
+    print(end.code)
+"""
+    said = without_extras(code).splitlines()
+    assert said[0].startswith(f"sfumato: {sentence}: pip install")
+    assert said[1:] == ["2"]

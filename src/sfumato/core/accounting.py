@@ -84,6 +84,18 @@ class Composition:
             if count
         }
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Composition) and self.answers == other.answers
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.answers.items()))
+
+    def __repr__(self) -> str:
+        return (
+            f"Composition({self.num_answers:,} answers: N·ε = {self.largest:g}, "
+            f"E = {self.epsilon():.4g} at δ = {DELTA:g})"
+        )
+
     def __add__(self, other: Composition) -> Composition:
         return Composition(Counter(self.answers) + Counter(other.answers))
 

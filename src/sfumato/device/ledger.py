@@ -23,7 +23,7 @@ from sfumato.core.checks import as_number, check_count
 from sfumato.core.errors import BudgetSpent, InvalidInput, LedgerError
 from sfumato.core.odds import as_written
 from sfumato.core.types import PrivacyEvent
-from sfumato.device.ledger_file import RESTORE, LedgerFile, checksum, write_session
+from sfumato.device.ledger_file import ANSWERS, RESTORE, LedgerFile, checksum, write_session
 from sfumato.device.user_folders import data_folder
 
 BILLION = 1_000_000_000
@@ -114,7 +114,7 @@ class Ledger:
             self._check_all(database)
             row = self._session_row(database)
             if row is None:
-                self._write_session(database, (caps or Caps()).in_billionths(), (0, 0, 0, 0))
+                self._write_session(database, (caps or Caps()).in_billionths(), (0,) * 5)
             elif caps is not None and (lowered := self._lowered(row[:4], caps)) != row[:4]:
                 self._write_session(database, lowered, row[4:])
 
@@ -147,7 +147,7 @@ class Ledger:
                 raise LedgerError(
                     f"the session {self.session!r} is gone from the ledger; open it again."
                 )
-            caps, (before, units, spent, bare) = row[:4], row[4:]
+            caps, (before, units, spent, bare, answers) = row[:4], row[4:]
             cost = per_unit * event.num_units
             self._check_caps(caps, (per_unit, cost, cost * pictures), spent, unprotected, event)
             if caps[3] is not None:
@@ -164,6 +164,7 @@ class Ledger:
                 units + event.num_units * pictures,
                 spent + cost * pictures,
                 bare + unprotected * pictures,
+                answers + ((event.num_values or 0) * 1024 + event.subset_size) * pictures,
             )
             self._write_session(database, caps, totals)
 
@@ -176,7 +177,7 @@ class Ledger:
         if row is None:
             raise LedgerError(f"the ledger has no session {self.session!r}.")
         caps = Caps(*(None if cap is None else cap / BILLION for cap in row[:4]))
-        pictures, units, spent, bare = row[4:]
+        pictures, units, spent, bare, _ = row[4:]
         return Spent(self.session, pictures, units, spent / BILLION, bare, caps, composition)
 
     def _composition(self, database: sqlite3.Connection) -> Composition:
@@ -251,8 +252,8 @@ class Ledger:
 
     def _session_row(self, database: sqlite3.Connection) -> tuple[int, ...] | None:
         row = database.execute(
-            "SELECT cap_descriptor, cap_picture, cap_session, cap_exact, pictures, units, spent, unprotected, "
-            "checksum FROM sessions WHERE name = ?",
+            "SELECT cap_descriptor, cap_picture, cap_session, cap_exact, pictures, units, spent, "
+            "unprotected, answers, checksum FROM sessions WHERE name = ?",
             (self.session,),
         ).fetchone()
         if row is None:
@@ -272,13 +273,13 @@ class Ledger:
         totals = {
             name: tuple(rest)
             for name, *rest in database.execute(
-                "SELECT session, count(*), sum(units), sum(epsilon * units), sum(unprotected) "
-                "FROM charges GROUP BY session"
+                "SELECT session, count(*), sum(units), sum(epsilon * units), sum(unprotected), "  # noqa: S608
+                f"sum({ANSWERS}) FROM charges GROUP BY session"
             )
         }
         agree = problem == "ok"
         for name, *values, written in database.execute("SELECT * FROM sessions"):
             agree &= written == checksum(name, tuple(values))
-            agree &= totals.pop(name, (0, 0, 0, 0)) == tuple(values[4:])
+            agree &= totals.pop(name, (0,) * 5) == tuple(values[4:])
         if not agree or totals:
             raise LedgerError(f"{self.path} is damaged: it disagrees with itself; {RESTORE}")

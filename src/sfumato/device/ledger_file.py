@@ -28,7 +28,7 @@ _SESSIONS = """
 CREATE TABLE sessions (
     name TEXT PRIMARY KEY, cap_descriptor INTEGER, cap_picture INTEGER, cap_session INTEGER,
     cap_exact INTEGER, pictures INTEGER NOT NULL, units INTEGER NOT NULL, spent INTEGER NOT NULL,
-    unprotected INTEGER NOT NULL, checksum TEXT NOT NULL
+    unprotected INTEGER NOT NULL, answers INTEGER NOT NULL, checksum TEXT NOT NULL
 ) STRICT, WITHOUT ROWID
 """
 _SCHEMA = f"""
@@ -47,10 +47,14 @@ def checksum(name: str, values: tuple[int | None, ...]) -> str:
     return hashlib.sha256(repr((name, tuple(values))).encode()).hexdigest()
 
 
+#: Summed over the charges of a session: a changed kind of answer is noticed.
+ANSWERS = "coalesce(num_values, 0) * 1024 + subset_size"
+
+
 def write_session(database: sqlite3.Connection, name: str, values: tuple[int | None, ...]) -> None:
     """One session: its caps, its totals, and a checksum over both."""
     database.execute(
-        "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (name, *values, checksum(name, values)),
     )
 
@@ -122,7 +126,7 @@ class LedgerFile:
         database.execute("DROP TABLE sessions")
         database.execute(_SESSIONS)
         for name, *values, _ in rows:
-            write_session(database, name, (*values[:3], None, *values[3:]))
+            write_session(database, name, (*values[:3], None, *values[3:], values[3]))
         database.execute("ALTER TABLE charges ADD COLUMN num_values INTEGER")
         database.execute("ALTER TABLE charges ADD COLUMN subset_size INTEGER NOT NULL DEFAULT 1")
 

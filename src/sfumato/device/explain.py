@@ -9,7 +9,6 @@ from sfumato.core.accounting import DELTA, Composition
 from sfumato.core.releases import KeypointRelease, Release, SubspaceRelease, WordRelease
 from sfumato.core.types import PrivacyEvent
 
-
 #: An object for which a guarantee is shown where nobody names one: about a small face.
 SMALL_OBJECT = 10
 

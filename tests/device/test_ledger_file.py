@@ -41,7 +41,7 @@ def test_a_ledger_of_format_1_goes_on_with_all_it_counted(old: Path) -> None:
     assert (state.pictures, state.units, state.epsilon) == (2, 140, 1100)
     assert state.caps == Caps(session=5000, descriptor=10)
     assert Ledger(old, session="holiday").spent().unprotected == 1
-    assert version(old) == 2
+    assert version(old) == 3
     ledger.charge(event())
     assert Ledger(old).spent().epsilon == 2100
     with pytest.raises(BudgetSpent):
@@ -58,15 +58,15 @@ def test_a_newer_format_is_refused_and_not_touched(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     Ledger(path)
     database = sqlite3.connect(path)
-    database.execute("PRAGMA user_version = 3")
+    database.execute("PRAGMA user_version = 4")
     database.close()
     before = path.read_bytes()
-    with pytest.raises(LedgerError, match=r"format 3, this version of sfumato knows .* up to 2"):
+    with pytest.raises(LedgerError, match=r"format 4, this version of sfumato knows .* up to 3"):
         Ledger(path)
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("number", [0, 1, 2])
+@pytest.mark.parametrize("number", [0, 1, 2, 3])
 def test_another_program_s_database_is_refused_and_not_touched(tmp_path: Path, number: int) -> None:
     path = tmp_path / "other.db"
     database = sqlite3.connect(path)

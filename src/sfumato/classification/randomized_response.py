@@ -74,6 +74,7 @@ class RandomizedResponse:
             not_protected=CODES_NOT_PROTECTED
             if math.isfinite(self.epsilon)
             else ("the codes themselves", *CODES_NOT_PROTECTED),
+            num_values=self.num_values,
         )
 
     def release(

@@ -16,14 +16,18 @@ def release_cost(release: KeypointRelease) -> tuple[PrivacyEvent, dict[str, Any]
     epsilon: float | None = getattr(release, "epsilon", None)
     exposed: tuple[str, ...] = NOT_PROTECTED
     mechanism, chance = release.kind, None
+    num_values, subset_size = None, 1
     if isinstance(release, WordRelease):
         mechanism = "subset" if math.isfinite(release.epsilon) else "quantize"
         coin = subset_coin(release.epsilon, release.num_words, release.subset_size)
         chance = float(coin.probability)
+        num_values, subset_size = release.num_words, release.subset_size
     elif isinstance(release, PlainRelease):
         exposed = ("the descriptors themselves", *NOT_PROTECTED)
     elif isinstance(release, SubspaceRelease):
         mechanism = f"lifting (m = {release.dimension})"
         exposed = ("the descriptors, against known attacks", *NOT_PROTECTED)
-    event = PrivacyEvent(mechanism, epsilon, len(release), "one descriptor", exposed)
+    event = PrivacyEvent(
+        mechanism, epsilon, len(release), "one descriptor", exposed, num_values, subset_size
+    )
     return event, explain(release, event, chance)

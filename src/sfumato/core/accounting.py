@@ -24,6 +24,8 @@ from sfumato.core.errors import InvalidInput
 from sfumato.core.losses import LossDistribution
 from sfumato.core.odds import as_written
 
+#: The probability with which a promise may fail, where nobody asks for another one.
+DELTA = 1e-6
 _MOST_POINTS = 1 << 17  # of the grid on which different kinds of answers are added up
 _MOST_KINDS = 64  # more different ε than these are rounded up to so many
 
@@ -82,6 +84,18 @@ class Composition:
             if count
         }
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Composition) and self.answers == other.answers
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.answers.items()))
+
+    def __repr__(self) -> str:
+        return (
+            f"Composition({self.num_answers:,} answers: N·ε = {self.largest:g}, "
+            f"E = {self.epsilon():.4g} at δ = {DELTA:g})"
+        )
+
     def __add__(self, other: Composition) -> Composition:
         return Composition(Counter(self.answers) + Counter(other.answers))
 
@@ -119,7 +133,7 @@ class Composition:
             return 1.0
         return self._losses.delta(wanted)
 
-    def epsilon(self, delta: float = 1e-6) -> float:
+    def epsilon(self, delta: float = DELTA) -> float:
         """The smallest E for which all answers together are (E, delta)-private, rounded up."""
         wanted = check_delta(delta)
         if math.isinf(self.largest):
@@ -135,7 +149,7 @@ class Composition:
         """
         return self.delta(0.0)
 
-    def epsilon_error(self, delta: float = 1e-6) -> float:
+    def epsilon_error(self, delta: float = DELTA) -> float:
         """`epsilon(delta)` exceeds the true value by at most this."""
         if math.isinf(self.largest):
             return 0.0

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.accounting import Composition, PrivateAnswer
 from sfumato.core.checks import as_number, check_count, check_finite, check_shape
 from sfumato.core.errors import InvalidInput
 from sfumato.core.geometry import is_rotation
@@ -272,6 +273,8 @@ class PrivacyEvent:
     num_units     how many units one picture holds; they compose to num_units·ε
     unit          what one unit is, in words
     not_protected what lies outside the guarantee, in words
+    num_values    from how many values an answer is drawn; None where only ε is known
+    subset_size   how many of them one answer holds
     """
 
     mechanism: str
@@ -279,6 +282,8 @@ class PrivacyEvent:
     num_units: int
     unit: str
     not_protected: tuple[str, ...]
+    num_values: int | None = None
+    subset_size: int = 1
 
     def __post_init__(self) -> None:
         check_count("num_units", self.num_units, low=0)
@@ -286,6 +291,14 @@ class PrivacyEvent:
             raise InvalidInput(f"epsilon must be above 0, got {self.epsilon!r}.")
         if self.epsilon == math.inf:
             object.__setattr__(self, "epsilon", None)
+
+    @property
+    def composition(self) -> Composition | None:
+        """What all units of the picture promise together; None where no guarantee exists."""
+        if self.epsilon is None:
+            return None
+        answer = PrivateAnswer(self.epsilon, self.num_values, self.subset_size)
+        return Composition({answer: self.num_units})
 
     @property
     def is_private(self) -> bool:

@@ -5,14 +5,24 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from sfumato.core.accounting import DELTA, Composition
 from sfumato.core.releases import KeypointRelease, Release, SubspaceRelease, WordRelease
 from sfumato.core.types import PrivacyEvent
 
+#: An object for which a guarantee is shown where nobody names one: about a small face.
+SMALL_OBJECT = 10
+
 
 def explain(
-    release: Release, event: PrivacyEvent, keep_probability: float | None
+    release: Release,
+    event: PrivacyEvent,
+    keep_probability: float | None,
+    seen_by: int | None = None,
 ) -> dict[str, Any]:
-    """Facts about one release, for people and for machines; never its content."""
+    """Facts about one release, for people and for machines; never its content.
+
+    seen_by  how many descriptors see the object that one asks about
+    """
     size = len(release.to_bytes())
     facts: dict[str, Any] = {"mechanism": event.mechanism, "bytes": size}
     if isinstance(release, KeypointRelease):
@@ -30,8 +40,37 @@ def explain(
     facts["epsilon_per_unit"] = event.epsilon
     facts["epsilon_per_picture"] = event.picture_epsilon
     facts["private"] = event.is_private
+    if event.is_private:
+        facts |= promise(event, seen_by)
     facts["not_protected"] = list(event.not_protected)
     return facts
+
+
+def promise(event: PrivacyEvent, seen_by: int | None = None) -> dict[str, Any]:
+    """What a picture costs by exact composition, and what an object in it may give away."""
+    composition = event.composition
+    if composition is None:
+        return {}
+    seen_by = SMALL_OBJECT if seen_by is None else seen_by
+    one = Composition({answer: min(seen_by, event.num_units) for answer in composition.answers})
+    return {
+        "delta": DELTA,
+        "exact_epsilon_per_picture": composition.epsilon(),
+        "object_seen_by": one.num_answers,
+        "exact_epsilon_per_object": one.epsilon(),
+        "advantage_per_object": one.advantage,
+    }
+
+
+def advantage_sentence(advantage: float) -> str:
+    """What an advantage means, in a sentence that a person understands."""
+    right = math.ceil(50 + 50 * advantage - 1e-9)
+    if right >= 100:
+        return "whoever tries to tell one content of it from another may always be right"
+    return (
+        "whoever tries to tell one content of it from another, knowing everything else, is right "
+        f"at most {right} times in 100 instead of 50"
+    )
 
 
 def explanation_text(facts: dict[str, Any]) -> dict[str, str]:
@@ -70,6 +109,11 @@ def _guarantee_text(facts: dict[str, Any]) -> dict[str, str]:
     return {
         "guarantee": f"ε = {epsilon:g} for {facts['unit']}: whatever it was, any answer is at "
         f"most {odds} times as likely as for another one",
-        "whole picture": f"ε adds up to {total:g}; only a small number of keypoints keeps a whole "
-        "picture private",
+        "whole picture": f"E = {facts['exact_epsilon_per_picture']:,.4g}, but for one chance in a "
+        f"million; at the very worst ε adds up to {total:,.6g}",
+        f"object seen by {facts['object_seen_by']} descriptors": (
+            f"{advantage_sentence(facts['advantage_per_object'])} "
+            f"(E = {facts['exact_epsilon_per_object']:.3g})"
+        ),
+        "compared are": "contents with the same number of keypoints at the same positions",
     }

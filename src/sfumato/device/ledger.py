@@ -18,11 +18,12 @@ from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
 
+from sfumato.core.accounting import DELTA, Composition, PrivateAnswer
 from sfumato.core.checks import as_number, check_count
 from sfumato.core.errors import BudgetSpent, InvalidInput, LedgerError
 from sfumato.core.odds import as_written
 from sfumato.core.types import PrivacyEvent
-from sfumato.device.ledger_file import RESTORE, LedgerFile, checksum
+from sfumato.device.ledger_file import ANSWERS, RESTORE, LedgerFile, checksum, write_session
 from sfumato.device.user_folders import data_folder
 
 BILLION = 1_000_000_000
@@ -39,14 +40,18 @@ def default_ledger_path() -> Path:
 
 @dataclass(frozen=True)
 class Caps:
-    """Limits on ε per descriptor, per picture and per session; None means no limit."""
+    """Limits on ε per descriptor, per picture and per session; None means no limit.
+
+    exact  a limit on what the session costs by exact composition: E at δ = 10⁻⁶
+    """
 
     descriptor: float | None = None
     picture: float | None = None
     session: float | None = None
+    exact: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("descriptor", "picture", "session"):
+        for name in ("descriptor", "picture", "session", "exact"):
             value = getattr(self, name)
             if (
                 value is not None
@@ -61,7 +66,7 @@ class Caps:
         """Rounded down: a cap is never exceeded by rounding."""
         return tuple(
             None if cap is None else math.floor(as_written(cap) * BILLION)
-            for cap in (self.descriptor, self.picture, self.session)
+            for cap in (self.descriptor, self.picture, self.session, self.exact)
         )
 
 
@@ -75,6 +80,7 @@ class Spent:
     epsilon: float
     unprotected: int  # releases without any guarantee; no ε can count them
     caps: Caps
+    composition: Composition  # of all answers but those without a guarantee
 
     @property
     def remaining(self) -> float | None:
@@ -108,9 +114,9 @@ class Ledger:
             self._check_all(database)
             row = self._session_row(database)
             if row is None:
-                self._write_session(database, (caps or Caps()).in_billionths(), (0, 0, 0, 0))
-            elif caps is not None and (lowered := self._lowered(row[:3], caps)) != row[:3]:
-                self._write_session(database, lowered, row[3:])
+                self._write_session(database, (caps or Caps()).in_billionths(), (0,) * 5)
+            elif caps is not None and (lowered := self._lowered(row[:4], caps)) != row[:4]:
+                self._write_session(database, lowered, row[4:])
 
     @classmethod
     def default(cls, *, session: str = "default", caps: Caps | None = None) -> Ledger:
@@ -141,20 +147,24 @@ class Ledger:
                 raise LedgerError(
                     f"the session {self.session!r} is gone from the ledger; open it again."
                 )
-            caps, (before, units, spent, bare) = row[:3], row[3:]
+            caps, (before, units, spent, bare, answers) = row[:4], row[4:]
             cost = per_unit * event.num_units
             self._check_caps(caps, (per_unit, cost, cost * pictures), spent, unprotected, event)
+            if caps[3] is not None:
+                self._check_exact(database, caps[3], event, pictures)
+            values = (event.num_values, event.subset_size)
             about = (self.session, time.time(), event.mechanism)
             database.executemany(
-                "INSERT INTO charges (session, time, mechanism, epsilon, units, unprotected) "
-                "VALUES (?, ?, ?, ?, ?, ?)",
-                repeat((*about, per_unit, event.num_units, unprotected), pictures),
+                "INSERT INTO charges (session, time, mechanism, epsilon, units, unprotected, "
+                "num_values, subset_size) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                repeat((*about, per_unit, event.num_units, unprotected, *values), pictures),
             )
             totals = (
                 before + pictures,
                 units + event.num_units * pictures,
                 spent + cost * pictures,
                 bare + unprotected * pictures,
+                answers + ((event.num_values or 0) * 1024 + event.subset_size) * pictures,
             )
             self._write_session(database, caps, totals)
 
@@ -163,11 +173,39 @@ class Ledger:
         with self._file.transaction() as database:
             self._check_all(database)
             row = self._session_row(database)
+            composition = self._composition(database)
         if row is None:
             raise LedgerError(f"the ledger has no session {self.session!r}.")
-        caps = [None if cap is None else cap / BILLION for cap in row[:3]]
-        pictures, units, spent, bare = row[3:]
-        return Spent(self.session, pictures, units, spent / BILLION, bare, Caps(*caps))
+        caps = Caps(*(None if cap is None else cap / BILLION for cap in row[:4]))
+        pictures, units, spent, bare, _ = row[4:]
+        return Spent(self.session, pictures, units, spent / BILLION, bare, caps, composition)
+
+    def _composition(self, database: sqlite3.Connection) -> Composition:
+        """All answers of the session that have a guarantee."""
+        return Composition(
+            {
+                PrivateAnswer(epsilon / BILLION, num_values, size): count
+                for epsilon, num_values, size, count in database.execute(
+                    "SELECT epsilon, num_values, subset_size, sum(units) FROM charges WHERE "
+                    "session = ? AND unprotected = 0 AND units > 0 "
+                    "GROUP BY epsilon, num_values, subset_size",
+                    (self.session,),
+                )
+            }
+        )
+
+    def _check_exact(
+        self, database: sqlite3.Connection, cap: int, event: PrivacyEvent, pictures: int
+    ) -> None:
+        answer = PrivateAnswer(event.epsilon or math.inf, event.num_values, event.subset_size)
+        release = Composition({answer: event.num_units * pictures})
+        total = (self._composition(database) + release).epsilon(DELTA)
+        if total > cap / BILLION:
+            raise BudgetSpent(
+                f"the cap of session {self.session!r} is E = {cap / BILLION:g} at δ = {DELTA:g}, "
+                f"this release would make it {total:.6g}; send less, use a smaller epsilon, or "
+                "stop here. Nothing was released."
+            )
 
     def _check_caps(
         self,
@@ -184,7 +222,8 @@ class Ledger:
             )
         per_unit, per_picture, together = costs
         wanted = (per_unit, per_picture, spent + together)
-        for name, cap, want in zip(("descriptor", "picture", "session"), caps, wanted, strict=True):
+        names = ("descriptor", "picture", "session")
+        for name, cap, want in zip(names, caps[:3], wanted, strict=True):
             if cap is not None and want > cap:
                 already = ""
                 if name == "session":
@@ -201,7 +240,7 @@ class Ledger:
 
     def _lowered(self, stored: tuple[int | None, ...], caps: Caps) -> tuple[int | None, ...]:
         merged: list[int | None] = []
-        names = ("descriptor", "picture", "session")
+        names = ("descriptor", "picture", "session", "exact total")
         for name, old, new in zip(names, stored, caps.in_billionths(), strict=True):
             if old is not None and new is not None and new > old:
                 raise LedgerError(
@@ -213,8 +252,8 @@ class Ledger:
 
     def _session_row(self, database: sqlite3.Connection) -> tuple[int, ...] | None:
         row = database.execute(
-            "SELECT cap_descriptor, cap_picture, cap_session, pictures, units, spent, unprotected, "
-            "checksum FROM sessions WHERE name = ?",
+            "SELECT cap_descriptor, cap_picture, cap_session, cap_exact, pictures, units, spent, "
+            "unprotected, answers, checksum FROM sessions WHERE name = ?",
             (self.session,),
         ).fetchone()
         if row is None:
@@ -226,11 +265,7 @@ class Ledger:
     def _write_session(
         self, database: sqlite3.Connection, caps: tuple[int | None, ...], totals: tuple[int, ...]
     ) -> None:
-        values = (*caps, *totals)
-        database.execute(
-            "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (self.session, *values, checksum(self.session, values)),
-        )
+        write_session(database, self.session, (*caps, *totals))
 
     def _check_all(self, database: sqlite3.Connection) -> None:
         """Compare every session's totals with the charges behind them."""
@@ -238,13 +273,13 @@ class Ledger:
         totals = {
             name: tuple(rest)
             for name, *rest in database.execute(
-                "SELECT session, count(*), sum(units), sum(epsilon * units), sum(unprotected) "
-                "FROM charges GROUP BY session"
+                "SELECT session, count(*), sum(units), sum(epsilon * units), sum(unprotected), "  # noqa: S608
+                f"sum({ANSWERS}) FROM charges GROUP BY session"
             )
         }
         agree = problem == "ok"
         for name, *values, written in database.execute("SELECT * FROM sessions"):
             agree &= written == checksum(name, tuple(values))
-            agree &= totals.pop(name, (0, 0, 0, 0)) == tuple(values[3:])
+            agree &= totals.pop(name, (0,) * 5) == tuple(values[4:])
         if not agree or totals:
             raise LedgerError(f"{self.path} is damaged: it disagrees with itself; {RESTORE}")

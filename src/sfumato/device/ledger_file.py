@@ -1,8 +1,10 @@
 """The file behind a ledger: made whole, of a known format, one synced transaction at a time.
 
 Format 2 gives every ledger an identity and counts its entries, which `witness` compares with
-what it remembers. A ledger of format 1 is brought to format 2 when it is opened. A newer one is
-refused before anything is written.
+what it remembers. Format 3 adds what exact composition needs: how many values an answer was drawn
+from, and a cap on the exact total. Older ledgers are brought up to date when they are opened; their
+charges count as those of the worst mechanism with the same ε. A newer one is refused before
+anything is written.
 """
 
 from __future__ import annotations
@@ -19,18 +21,22 @@ from sfumato.core.errors import LedgerError
 from sfumato.core.storage import TEMPORARY, sync_directory
 from sfumato.device.witness import refuse_lost, watched
 
-FORMAT = 2
+FORMAT = 3
 RESTORE = "nothing was released. Restore it from a copy, or treat its budget as spent."
 _LEDGER = "CREATE TABLE ledger (identity TEXT, count INTEGER NOT NULL, checksum TEXT) STRICT"
-_SCHEMA = f"""
+_SESSIONS = """
 CREATE TABLE sessions (
     name TEXT PRIMARY KEY, cap_descriptor INTEGER, cap_picture INTEGER, cap_session INTEGER,
-    pictures INTEGER NOT NULL, units INTEGER NOT NULL, spent INTEGER NOT NULL,
-    unprotected INTEGER NOT NULL, checksum TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
+    cap_exact INTEGER, pictures INTEGER NOT NULL, units INTEGER NOT NULL, spent INTEGER NOT NULL,
+    unprotected INTEGER NOT NULL, answers INTEGER NOT NULL, checksum TEXT NOT NULL
+) STRICT, WITHOUT ROWID
+"""
+_SCHEMA = f"""
+{_SESSIONS};
 CREATE TABLE charges (
     id INTEGER PRIMARY KEY, session TEXT NOT NULL, time REAL NOT NULL, mechanism TEXT NOT NULL,
-    epsilon INTEGER NOT NULL, units INTEGER NOT NULL, unprotected INTEGER NOT NULL
+    epsilon INTEGER NOT NULL, units INTEGER NOT NULL, unprotected INTEGER NOT NULL,
+    num_values INTEGER, subset_size INTEGER NOT NULL DEFAULT 1
 ) STRICT;
 {_LEDGER};
 PRAGMA user_version = {FORMAT};
@@ -39,6 +45,18 @@ PRAGMA user_version = {FORMAT};
 
 def checksum(name: str, values: tuple[int | None, ...]) -> str:
     return hashlib.sha256(repr((name, tuple(values))).encode()).hexdigest()
+
+
+#: Summed over the charges of a session: a changed kind of answer is noticed.
+ANSWERS = "coalesce(num_values, 0) * 1024 + subset_size"
+
+
+def write_session(database: sqlite3.Connection, name: str, values: tuple[int | None, ...]) -> None:
+    """One session: its caps, its totals, and a checksum over both."""
+    database.execute(
+        "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (name, *values, checksum(name, values)),
+    )
 
 
 class LedgerFile:
@@ -95,8 +113,22 @@ class LedgerFile:
         if version == 1:
             count = database.execute("SELECT count(*) FROM charges").fetchone()[0]
             database.execute(_LEDGER)
-            database.execute(f"PRAGMA user_version = {FORMAT}")
             _write_identity(database, count)
+        if version < FORMAT:
+            self._add_answers(database)
+            database.execute(f"PRAGMA user_version = {FORMAT}")
+
+    def _add_answers(self, database: sqlite3.Connection) -> None:
+        """Format 2 to 3. The old checksums are checked before new ones are written."""
+        rows = database.execute("SELECT * FROM sessions").fetchall()
+        if any(written != checksum(name, tuple(values)) for name, *values, written in rows):
+            raise LedgerError(f"{self.path} is damaged: a checksum does not match; {RESTORE}")
+        database.execute("DROP TABLE sessions")
+        database.execute(_SESSIONS)
+        for name, *values, _ in rows:
+            write_session(database, name, (*values[:3], None, *values[3:], values[3]))
+        database.execute("ALTER TABLE charges ADD COLUMN num_values INTEGER")
+        database.execute("ALTER TABLE charges ADD COLUMN subset_size INTEGER NOT NULL DEFAULT 1")
 
     def _identity(self, database: sqlite3.Connection) -> tuple[str, int]:
         """Who this ledger is, and how many entries it has."""

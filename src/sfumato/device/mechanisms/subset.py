@@ -69,6 +69,8 @@ class SubsetMechanism:
             num_units=len(features),
             unit="one descriptor",
             not_protected=NOT_PROTECTED,
+            num_values=self.dictionary.num_words,
+            subset_size=self.subset_size,
         )
 
     def release(

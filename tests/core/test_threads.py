@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -13,8 +12,6 @@ from sfumato.dictionary.cells import make_cells
 from sfumato.dictionary.kmeans import first_words, iterate
 from sfumato.dictionary.seeding import start_rows
 from sfumato.dictionary.vectors import Space
-
-thread_pools = import_module("threadpoolctl")  # it has no types
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -53,18 +50,3 @@ def test_the_number_of_workers_does_not_change_the_words() -> None:
             states.append(iterate(cells, iterate(cells, state, space, workers), space, workers))
     assert np.array_equal(states[0].words, states[1].words)
     assert np.array_equal(states[0].assignment, states[1].assignment)
-
-
-def test_of_several_users_the_last_one_gives_the_products_their_threads_back() -> None:
-    with thread_pools.threadpool_limits(limits=2, user_api="blas"):
-        with single_threaded_products() as workers:
-            with single_threaded_products() as inner:
-                assert inner == workers == 2
-            assert product_threads() == {1}
-        assert product_threads() == {2}
-
-
-def product_threads() -> set[int]:
-    """Of NumPy's own library; others may have been loaded since the first call."""
-    pools = thread_pools.threadpool_info()
-    return {pool["num_threads"] for pool in pools if "numpy" in pool["filepath"]}

@@ -12,31 +12,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.checks import check_count, check_finite
-from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch
+from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.progress import Progress, silent
-from sfumato.core.storage import check_file, load_array, load_manifest, save_arrays
+from sfumato.core.storage import save_arrays
 from sfumato.core.types import check_extractor_name
 from sfumato.dictionary.bundled import resolve
-from sfumato.dictionary.index import WordIndex, make_index, read_index
+from sfumato.dictionary.index import WordIndex, make_index
 from sfumato.dictionary.nested import (
     GroupIndex,
-    check_levels,
     coarse_words,
     default_sizes,
     level_fingerprint,
     make_levels,
 )
+from sfumato.dictionary.stored import FORMAT, INDEX_FILE, KIND, identity_of, read_dictionary
 from sfumato.dictionary.words import (
     check_metric,
     check_provenance,
-    check_stored_words,
     check_words,
     fingerprint_of,
 )
-
-KIND = "dictionary"
-FORMAT = 1
-INDEX_FILE = "index.faiss"
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -107,57 +102,7 @@ class Dictionary:
 
         Every file is compared with its checksum first: damage raises DamagedFile.
         """
-        folder = resolve(path)
-        manifest = load_manifest(folder, kind=KIND)
-        if manifest.get("format") != FORMAT:
-            raise InvalidInput(
-                f"{folder} has dictionary format {manifest.get('format')!r}, this sfumato reads "
-                f"{FORMAT}; update the older side."
-            )
-        words = load_array(folder, "words", manifest)
-        extractor, metric = str(manifest.get("extractor")), str(manifest.get("metric"))
-        sizes = manifest.get("levels", [])
-        try:
-            check_extractor_name(extractor)
-            check_metric(metric, extractor, check_stored_words(words))
-            if not isinstance(sizes, list):
-                raise InvalidInput("levels must be a list of numbers of words.")
-            for size in sizes:
-                check_count("levels", size, low=1)
-        except InvalidInput as error:
-            raise DamagedFile(f"{folder} is damaged: {error}") from None
-        if fingerprint_of(words, extractor) != manifest.get("fingerprint"):
-            raise DamagedFile(
-                f"{folder} is damaged: its words do not have the fingerprint of its manifest; "
-                "restore it."
-            )
-        opener: Callable[[], WordIndex]
-        if INDEX_FILE in manifest["files"]:
-            file = check_file(folder, INDEX_FILE, manifest)
-
-            def opener() -> WordIndex:
-                return read_index(file, words, metric=metric)
-        else:
-
-            def opener() -> WordIndex:
-                return make_index(words, metric=metric, kind="exact")
-
-        own = {"kind", "format", "checksum", "files", "levels"}
-        own |= set(_identity(words, extractor, metric, ""))
-        levels = {size: load_array(folder, f"level-{size}", manifest) for size in sizes}
-        try:
-            check_levels(levels, len(words))
-        except InvalidInput as error:
-            raise DamagedFile(f"{folder} is damaged: {error}") from None
-        return Dictionary(
-            words=words,
-            extractor=extractor,
-            metric=metric,
-            fingerprint=manifest["fingerprint"],
-            _facts={key: value for key, value in manifest.items() if key not in own},
-            _open_index=opener,
-            levels=levels,
-        )
+        return Dictionary(**read_dictionary(resolve(path)))
 
     def save(self, path: str | Path, *, replace: bool = False) -> None:
         """Store the dictionary as a directory; it appears whole or not at all."""
@@ -217,7 +162,7 @@ class Dictionary:
     @property
     def manifest(self) -> dict[str, Any]:
         """What travels with the words: where they come from and how they were made."""
-        own = _identity(self.words, self.extractor, self.metric, self.fingerprint)
+        own = identity_of(self.words, self.extractor, self.metric, self.fingerprint)
         levels = {"levels": sorted(self.levels)} if self.levels else {}
         return {**deepcopy(dict(self._facts)), **own, **levels}
 
@@ -297,16 +242,3 @@ class Dictionary:
             f"Dictionary({self.num_words} × {self.dimension} {self.words.dtype}, "
             f"{self.extractor}, {self.fingerprint[:12]}…)"
         )
-
-
-def _identity(
-    words: NDArray[Any], extractor: str, metric: str, fingerprint: str
-) -> dict[str, str | int]:
-    return {
-        "extractor": extractor,
-        "metric": metric,
-        "num_words": int(words.shape[0]),
-        "dimension": int(words.shape[1]),
-        "dtype": str(words.dtype),
-        "fingerprint": fingerprint,
-    }

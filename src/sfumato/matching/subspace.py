@@ -76,7 +76,7 @@ def k_nearest(a: Side, b: Side, k: int) -> tuple[Rows, Array]:
 
     Only k distances per row are kept, so b may be a database of any size.
     """
-    from sfumato.matching.subspace_kernel import update_smallest  # compiled when first needed
+    from sfumato.matching.minima_kernel import update_smallest  # compiled when first needed
 
     pairing = Pairing(as_subspaces(a), as_subspaces(b))
     if not len(pairing.b):
@@ -102,7 +102,7 @@ def k_nearest(a: Side, b: Side, k: int) -> tuple[Rows, Array]:
 
 def mutual_nearest(a: Side, b: Side) -> tuple[Rows, Rows]:
     """Pairs (row of a, row of b) that are each other's nearest, found in one pass."""
-    from sfumato.matching.subspace_kernel import update_minima  # compiled when first needed
+    from sfumato.matching.minima_kernel import update_minima  # compiled when first needed
 
     pairing = Pairing(as_subspaces(a), as_subspaces(b))
     if not len(pairing.a) or not len(pairing.b):

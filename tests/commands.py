@@ -20,7 +20,7 @@ def sfumato(*words: object) -> int:
 
 def sfumato_json(command: str, capsys: pytest.CaptureFixture[str], *words: object) -> Any:
     """Run one command with --json; what it printed."""
-    assert sfumato(command, *words, "--json") == 0
+    assert sfumato(*command.split(), *words, "--json") == 0
     result = json.loads(capsys.readouterr().out)
     assert isinstance(result, dict)
     return result

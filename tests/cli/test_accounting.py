@@ -34,7 +34,7 @@ def photo(things: Path) -> tuple[object, ...]:
 
 
 def codes(things: Path) -> tuple[object, ...]:
-    return ("protect", things / "codes.npy", "--codes", "--values", 2, "--epsilon", 1)
+    return ("classify", "protect", things / "codes.npy", "--values", 2, "--epsilon", 1)
 
 
 WAYS = pytest.mark.parametrize(("way", "cost"), [(photo, 200), (codes, 15)])
@@ -77,7 +77,7 @@ def test_no_ledger_contradicts_a_ledger(
     things: Path, tmp_path: Path, also: tuple[object, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert sfumato(*photo(things), "-o", tmp_path / "a.sfr", "--no-ledger", *also) == 2
-    assert "--no-ledger counts nothing" in capsys.readouterr().err
+    assert "does not apply with --no-ledger" in capsys.readouterr().err
 
 
 def test_a_cap_holds_in_the_persons_own_ledger(things: Path, tmp_path: Path) -> None:

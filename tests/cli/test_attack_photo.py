@@ -1,4 +1,4 @@
-"""`sfumato attack PHOTO` as a person uses it."""
+"""`sfumato attack photo` as a person uses it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_photograph_becomes_one_page(
     tmp_path: Path, photo: Path, networks: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "report.html"
-    shown = sfumato_json("attack", capsys, photo, "-o", page, "--networks", networks, *QUICK)
+    shown = sfumato_json("attack photo", capsys, photo, "-o", page, "--networks", networks, *QUICK)
     assert shown["kind"] == "photograph"
     assert shown["attacked_size"] == [128, 128]
     read = [(row["sent"], row["read_by"]) for row in shown["rows"]]
@@ -62,7 +62,7 @@ def test_the_figures_are_printed_for_people(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
-    assert sfumato("attack", photo, "--networks", networks, *QUICK) == 0
+    assert sfumato("attack", "photo", photo, "--networks", networks, *QUICK) == 0
     assert (tmp_path / "attack.html").is_file()
     text = capsys.readouterr().out
     assert "vertex" in text
@@ -78,7 +78,7 @@ def test_a_picture_with_no_keypoints_is_said_to_have_none(
     path = tmp_path / "blank.png"
     Image.fromarray(np.full((50, 70, 3), 99, dtype=np.uint8)).save(path)
     page = tmp_path / "report.html"
-    assert sfumato("attack", path, "-o", page, "--networks", networks) == 0
+    assert sfumato("attack", "photo", path, "-o", page, "--networks", networks) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "no keypoints: nothing to reconstruct from" in text
     assert page.is_file()
@@ -110,10 +110,10 @@ def test_bad_input_ends_with_one_sentence_and_writes_nothing(
         ((photo, "-o", page, "--dimension", "1", *with_networks), "dimension"),
         ((photo, "-o", page, "--dimension", "two", *with_networks), "whole numbers"),
         ((photo, "-o", page, "--side", "4", *with_networks), "max_side"),
-        ((photo, "-o", page, "--repeat", release, *with_networks), "--repeat is for a release"),
-        ((release, "--epsilon", "4"), "--epsilon is for a photograph"),
+        ((photo, "-o", page, "--repeat", release, *with_networks), "No such option: --repeat"),
+        ((release, "-o", page), "use `sfumato attack release`"),
     ):
-        assert sfumato("attack", *words) == 2
+        assert sfumato("attack", "photo", *words) == 2
         told = capsys.readouterr().err.strip()
         assert message in told
         assert len(told.splitlines()) == 1

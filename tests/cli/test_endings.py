@@ -47,7 +47,7 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = ("--no-ledger", "-o")
     assert sfumato("protect", folder / "pictures" / "photo.png", "--epsilon", 8, "--keep", 20,
                    *made, folder / "photo.sfr") == 0  # fmt: skip
-    assert sfumato("protect", folder / "codes.npy", "--codes", "--values", 2, "--epsilon", 1,
+    assert sfumato("classify", "protect", folder / "codes.npy", "--values", 2, "--epsilon", 1,
                    "--labels", folder / "labels.npy", *made, folder / "codes.sfr") == 0  # fmt: skip
     assert sfumato("classify", "train", folder / "codes.sfr", "-o", folder / "model.npz") == 0
     assert sfumato("extract", folder / "pictures", "-o", folder / "features.h5") == 0
@@ -115,13 +115,13 @@ def test_ctrl_c_in_a_long_work_stops_it(tmp_path: Path) -> None:
 
 WRITERS = [
     "protect {photo} --epsilon 8 -o {out}.sfr",
-    "protect {codes} --codes --values 2 --epsilon 1 -o {out}.sfr",
+    "classify protect {codes} --values 2 --epsilon 1 -o {out}.sfr",
     "extract {photo} -o {out}.h5",
     "extract {pictures} -o {out}.h5",
     "dictionary build {features} --words 16 -o {out}",
     "map build {pictures} -o {out}",
-    "attack {release} -o {out}.npz",
-    "attack {photo} -o {out}.html",
+    "attack release {release} -o {out}.npz",
+    "attack photo {photo} -o {out}.html",
     "invert picture {release} -o {out}.png",
     "classify train {sent} -o {out}.npz",
     "classify predict {model} {codes} -o {out}.npy",

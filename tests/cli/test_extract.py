@@ -107,7 +107,7 @@ def test_bad_input_ends_with_one_sentence(
         ((picture, "--weights", picture), "takes no weights"),
         ((picture, "-o", tmp_path / "no" / "f.h5"), "does not exist"),
         ((picture, "-o", tmp_path / "text.png"), "damaged"),
-        ((), "IMAGE_OR_FOLDER"),
+        ((), "SOURCE"),
     ):
         assert run(*words) == 2
         captured = capsys.readouterr()

@@ -46,7 +46,8 @@ def server(pretend: Pretend) -> Iterator[str]:
 
 def ask(things: Path, server: str, *more: object) -> int:
     return sfumato(
-        "localize", things / "photo.png", "--server", server, "--map", "gallery", "--epsilon", 8,
+        "ask", "photo", things / "photo.png", "--server", server, "--map", "gallery",
+        "--epsilon", 8,
         "--key-file", things / "key", "--dictionary", things / "words", "--keep", 40,
         "--camera", "SIMPLE_PINHOLE,500,256,256", *more,
     )  # fmt: skip
@@ -124,7 +125,7 @@ def test_file_names_are_text(things: Path, tmp_path: Path, mode: tuple[str, ...]
         ("protect", folder / "photo.png", *common, "-o", folder / "out.sfr",
          "--ledger", folder / "ledger", "--session", "[/x]\x1b"),
         ("protect", folder / "broken.png", *common, "-o", folder / "no.sfr"),
-        ("attack", folder / "out.sfr", "--dictionary", things / "words", *mode),
+        ("attack", "release", folder / "out.sfr", "--dictionary", things / "words", *mode),
         ("extract", folder, "-o", folder / "features.h5", *mode),
         ("localize", folder / "none.sfr", "--map", folder, *mode),
     ):  # fmt: skip
@@ -159,7 +160,7 @@ def test_only_one_module_prints() -> None:
 def test_letters_that_the_terminal_lacks_are_no_reason_to_stop(tmp_path: Path) -> None:
     np.save(tmp_path / "codes.npy", np.zeros((3, 5), dtype=np.uint8))
     run = subprocess.run(
-        [sys.executable, "-c", "from sfumato.cli.app import main; main()", "protect", "--codes",
+        [sys.executable, "-c", "from sfumato.cli.app import main; main()", "classify", "protect",
          tmp_path / "codes.npy", "--values", "2", "--epsilon", "1", "--explain"],
         capture_output=True, check=True, env={**os.environ, "PYTHONIOENCODING": "ascii"},
     )  # fmt: skip

@@ -71,7 +71,7 @@ def test_hidden_descriptors_are_recovered_first(
         file.write_bytes(release.to_bytes())
         shown = sfumato_json(
             "invert", capsys, "picture", file, "-o", tmp_path / "out.png",
-            "--networks", networks, "--dictionary", tmp_path / "words",
+            "--networks", networks, *(("--dictionary", tmp_path / "words") * (name == "words")),
         )  # fmt: skip
         assert shown["keypoints"] == len(release)
         width, height = release.image_size

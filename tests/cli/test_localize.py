@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from commands import sfumato
 from sfumato.core.randomness import SeededRandom
@@ -39,7 +40,15 @@ def test_a_release_is_localized(folder: Path, capsys: pytest.CaptureFixture[str]
     assert np.allclose(shown["center"], QUERY.center, atol=0.05)
     assert shown["log10_chance"] < -4
     assert sfumato(*common) == 0
-    assert "localized" in capsys.readouterr().out
+    text = " ".join(capsys.readouterr().out.split())
+    assert "localized" in text
+    numbers = text.split("cam_from_world quaternion ")[1].split(" (w x y z)")[0].split()
+    w, x, y, z = map(float, numbers)
+    rotation = Rotation.from_quat((x, y, z, w)).as_matrix()
+    assert np.allclose(rotation, shown["cam_from_world"]["rotation"], atol=1e-5)
+    assert "translation " + " ".join(
+        f"{value:.3f}" for value in shown["cam_from_world"]["translation"]
+    ) in text  # fmt: skip
 
 
 def test_a_camera_can_be_given(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

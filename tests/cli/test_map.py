@@ -149,7 +149,7 @@ def test_bad_input_ends_with_one_sentence(
         (("info", tmp_path / "absent"), "manifest"),
         (("info", taken), "manifest"),
         (("index", taken, "--dictionary", "bsds-16k"), "manifest"),
-        (("build", "-o", map_), "IMAGES_OR_SCENE"),
+        (("build", "-o", map_), "give folders of pictures"),
     ):
         assert run(*words) == 2, words
         captured = capsys.readouterr()

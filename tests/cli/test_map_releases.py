@@ -55,7 +55,7 @@ def test_bad_folders_and_options_end_with_one_sentence(
 
     assert "3 of 3 releases carry no camera; give --focal" in complaint("--from-releases", folder)
     assert "leave out pictures" in complaint(folder, "--from-releases", folder)
-    assert "--focal belongs to --from-releases" in complaint(folder, "--focal", 500)
+    assert "--focal applies only with --from-releases" in complaint(folder, "--focal", 500)
     assert "or --from-releases with a folder of releases" in complaint()
     whole = (folder / "1.sfr").read_bytes()
     (folder / "1.sfr").write_bytes(whole[:-1])

@@ -119,12 +119,13 @@ def test_a_failing_detector_writes_nothing_and_charges_nothing(
         (("--boxes", "none.json"), "none.json cannot be read"),
         (("--mask", "none.png"), "none.png"),
         (("--detector", "none.onnx"), "no file of a YOLO detector"),
-        (("--classes", "person"), "--classes needs --detector"),
-        (("--decoys",), "say what to hide"),
+        (("--classes", "person"), "--classes applies only with --detector"),
+        (("--decoys",), "--decoys applies only with --suppress"),
         (("--suppress", "person", "--margin", -1), "margin must be between"),
         (("--suppress", "person", "--reach", "nan"), "reach must be a number"),
         (("--suppress", "person", "--timeout", 0), "timeout must be a positive"),
-        (("--suppress", "person", "--codes"), "nothing in them can be suppressed"),
+        (("--margin", 0.2), "--margin applies only with --suppress or --boxes"),
+        (("--mask", "m.png", "--timeout", 3), "--timeout applies only with --suppress"),
     ],
 )
 def test_bad_input_ends_with_one_sentence(
@@ -149,6 +150,6 @@ def test_boxes_outside_the_picture_and_lifted_decoys_are_refused(
     lift = (photo, "--lift", "sub-hybrid", "--dictionary", tmp_path / "words", "--explain")
     boxes = ("--boxes", tmp_path / "boxes.json")
     assert sfumato("protect", *lift, *boxes, "--decoys") == 2
-    assert "--decoys needs --epsilon" in capsys.readouterr().err
+    assert "--decoys does not apply with --lift" in capsys.readouterr().err
     assert sfumato("protect", *lift, *boxes) == 0
     assert "ε" not in capsys.readouterr().out

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from sfumato.core.checks import check_epsilon
 from sfumato.core.errors import InvalidInput, SfumatoError
@@ -116,6 +117,15 @@ def test_every_error_has_one_root() -> None:
     kinds = [item for item in vars(errors).values() if isinstance(item, type)]
     assert len(kinds) > 8
     assert all(issubclass(kind, SfumatoError) for kind in kinds)
+
+
+def test_the_quaternion_of_a_pose_is_that_of_its_rotation() -> None:
+    angles = np.random.default_rng(0).uniform(-np.pi, np.pi, (50, 3))
+    turned = Rotation.from_rotvec([[0, 0, 0], [np.pi, 0, 0], [0, np.pi, 0], [0, 0, np.pi]])
+    for one in (*Rotation.from_euler("xyz", angles), *turned):
+        w, x, y, z = Pose(one.as_matrix(), np.zeros(3)).quaternion
+        assert w >= 0
+        assert np.allclose(Rotation.from_quat((x, y, z, w)).as_matrix(), one.as_matrix())
 
 
 def test_poses_are_camera_from_world() -> None:

@@ -106,8 +106,8 @@ def things(tmp_path: Path) -> Path:
     return tmp_path
 
 
-PHOTO = "(things / 'photo.png', '--epsilon', 10, '--dictionary', things / 'words')"
-CODES = "(things / 'codes.npy', '--codes', '--values', 2, '--epsilon', 1)"
+PHOTO = "('protect', things / 'photo.png', '--epsilon', 10, '--dictionary', things / 'words')"
+CODES = "('classify', 'protect', things / 'codes.npy', '--values', 2, '--epsilon', 1)"
 
 
 @pytest.mark.parametrize("options", [PHOTO, CODES], ids=["photo", "codes"])
@@ -118,7 +118,7 @@ def test_a_release_that_finds_no_room_is_not_charged(
     script = f"""
 things = Path(sys.argv[2])
 fill(leave={leave})
-assert command("protect", *{options}, "--ledger", things / "ledger", "-o", disk / "out.sfr") == 2
+assert command(*{options}, "--ledger", things / "ledger", "-o", disk / "out.sfr") == 2
 assert [file.name for file in disk.iterdir()] == ["ballast"]
 """
     on_small_disk(things / "disk", script, things)
@@ -130,8 +130,8 @@ def test_a_read_only_disk_is_told_before_anything_is_charged(things: Path) -> No
 import subprocess
 things = Path(sys.argv[2])
 subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
-assert command("protect", *{PHOTO}, "--ledger", things / "ledger", "-o", disk / "out.sfr") == 2
-assert command("protect", *{PHOTO}, "--ledger", disk / "ledger", "-o", things / "out.sfr") == 2
+assert command(*{PHOTO}, "--ledger", things / "ledger", "-o", disk / "out.sfr") == 2
+assert command(*{PHOTO}, "--ledger", disk / "ledger", "-o", things / "out.sfr") == 2
 """
     on_small_disk(things / "disk", script, things)
     assert not (things / "ledger").exists()

@@ -30,7 +30,9 @@ from sfumato.pages.photo_result import (
 from sfumato.pages.photo_text import as_dict, cells, short_cells
 from support import photograph
 
-SMALL = PhotoSettings(dimensions=(2,), epsilons=(14.0, 4.0), max_keypoints=40, max_side=160)
+SMALL = PhotoSettings(
+    subset_size=1, dimensions=(2,), epsilons=(14.0, 4.0), max_keypoints=40, max_side=160
+)
 
 
 def cut() -> NDArray[np.uint8]:
@@ -54,7 +56,7 @@ def a_result() -> PhotoResult:
 
 @cache
 def a_page() -> str:
-    return photo_page(a_result(), "sfumato attack PHOTO --epsilon '<14>'")
+    return photo_page(a_result(), "sfumato attack photo IMAGE --epsilon '<14>'")
 
 
 def test_every_mechanism_is_attacked_by_every_attack() -> None:
@@ -105,7 +107,9 @@ def test_an_epsilon_is_never_without_its_unit_and_never_beside_a_subspace() -> N
 
 def test_the_same_seed_gives_the_same_page(tmp_path: Path) -> None:
     save_painter(tmp_path / "sift-raw.onnx", Architecture(depth=4))
-    fast = PhotoSettings(dimensions=(), epsilons=(8.0,), max_keypoints=40, max_side=160)
+    fast = PhotoSettings(
+        subset_size=1, dimensions=(), epsilons=(8.0,), max_keypoints=40, max_side=160
+    )
     made = [
         photo_page(
             run_photo(cut(), settings, networks=tmp_path, dictionary=words(), threads=1), "x"
@@ -147,7 +151,7 @@ def test_no_keypoints_give_a_blank_picture_and_say_so(tmp_path: Path) -> None:
     assert [row.mechanism for row in result.rows] == [RAW]
     assert "no keypoints" in result.raw.remark
     assert "no keypoints to send" in result.left_out[0]
-    page = photo_page(result, "sfumato attack PHOTO")
+    page = photo_page(result, "sfumato attack photo IMAGE")
     ElementTree.fromstring(page.removeprefix("<!DOCTYPE html>"))
     assert "No keypoints: nothing to reconstruct from" in page
 
@@ -161,7 +165,12 @@ def test_networks_for_what_is_sent_are_used_where_they_fit(tmp_path: Path) -> No
     small = Architecture(depth=4, kind="subspace", channels=3 * 128)
     save_painter(tmp_path / "sift-subspace.onnx", small)
     settings = PhotoSettings(
-        dimensions=(2, 3), attacks=("nearest",), epsilons=(8.0,), max_keypoints=20, max_side=96
+        subset_size=1,
+        dimensions=(2, 3),
+        attacks=("nearest",),
+        epsilons=(8.0,),
+        max_keypoints=20,
+        max_side=96,
     )
     result = run_photo(cut(), settings, networks=tmp_path, dictionary=words(), threads=1)
     read = [(row.mechanism, row.dimension, row.attack) for row in result.rows]
@@ -186,12 +195,14 @@ def test_an_extractor_without_words_is_shown_raw_and_the_rest_is_named(tmp_path:
 def test_words_too_few_to_lift_with_are_still_sent(tmp_path: Path) -> None:
     save_painter(tmp_path / "sift-raw.onnx", Architecture(depth=4))
     few = Dictionary.from_words(words().words[:40], extractor="sift")
-    settings = PhotoSettings(dimensions=(4,), epsilons=(3.0,), max_keypoints=20, max_side=96)
+    settings = PhotoSettings(
+        subset_size=1, dimensions=(4,), epsilons=(3.0,), max_keypoints=20, max_side=96
+    )
     result = run_photo(cut(), settings, networks=tmp_path, dictionary=few, threads=1)
     assert [row.mechanism for row in result.rows] == [RAW, WORDS]
     assert "needs 32 words of its own, there are 20" in result.left_out[0]
     with pytest.raises(InvalidInput, match="dimension must be between 2 and 127"):
-        run_photo(cut(), PhotoSettings(dimensions=(128,)), networks=tmp_path)
+        run_photo(cut(), PhotoSettings(subset_size=1, dimensions=(128,)), networks=tmp_path)
 
 
 def test_a_network_under_a_wrong_name_and_a_missing_one_are_refused(tmp_path: Path) -> None:

@@ -114,7 +114,9 @@ def test_a_key_is_good_until_it_expires(served: Served, monkeypatch: pytest.Monk
         ("2030-06-01T00:00:00Z", 401),
     ):
         monkeypatch.setattr(keys_module, "now", lambda moment=moment: moment)
-        assert served.client.get("/v1/maps", headers=bearer(text)).status_code == status
+        answer = served.client.get("/v1/maps", headers=bearer(text))
+        assert answer.status_code == status
+    assert "expired on 2030-01-01T00:00:00Z; ask the operator" in answer.json()["detail"]
 
 
 def test_a_key_that_expires_during_an_upload_leaves_nothing(
@@ -154,6 +156,7 @@ def test_a_key_file_is_for_its_owner_alone(
     shown = capsys.readouterr()
     text = file.read_text().strip()
     assert text not in shown.out + shown.err
+    assert "expires" in shown.out
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     found = Keys(Database(store)).find(text)
     assert found is not None

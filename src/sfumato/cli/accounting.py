@@ -2,50 +2,67 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
-import typer
-
-from sfumato.core.errors import InvalidInput
+from sfumato.cli.options import option
+from sfumato.cli.selection import suppression_text
 from sfumato.core.types import PrivacyEvent
-from sfumato.device.ledger import LEDGER_VARIABLE, Caps, Ledger
+from sfumato.device.explain import explanation_text
+from sfumato.device.ledger import LEDGER_VARIABLE, Caps, Ledger, default_ledger_path
 
 LedgerOption = Annotated[
     Path | None,
-    typer.Option(
-        help=f"Charge this ledger first; by default your own, or the one {LEDGER_VARIABLE} names."
-    ),
+    option("The ledger's file.", shown=f"your own, or {LEDGER_VARIABLE}"),
 ]
-NoLedgerOption = Annotated[
-    bool, typer.Option("--no-ledger", help="Count nothing: nobody will know what was sent.")
-]
-SessionOption = Annotated[str, typer.Option(help="The ledger's session to charge.")]
-CapOption = Annotated[
-    float | None, typer.Option(help="ε the session may ever spend; kept, and only ever lowered.")
-]
-
+_IMPORTANT = ("leaves the device", "guarantee", "whole picture", "not protected")
 NOT_COUNTED = "none (--no-ledger): what leaves now is not counted anywhere"
 
 
-def check_account(ledger: Path | None, no_ledger: bool, cap: float | None) -> None:
-    """Refuse options that contradict each other, and a cap that cannot be one."""
-    if no_ledger and (ledger is not None or cap is not None):
-        raise InvalidInput("--no-ledger counts nothing; leave out --ledger and --cap, or it.")
-    Caps(session=cap)
+@dataclass(frozen=True, kw_only=True)
+class Account:
+    """The options of every command that charges a ledger."""
+
+    rules: ClassVar = {"--ledger --session --cap": "not --no-ledger"}
+
+    ledger: LedgerOption = None
+    no_ledger: Annotated[bool, option("Count nothing: nobody will know what was sent.")] = False
+    session: Annotated[str, option("The ledger's session to charge.", metavar="NAME")] = "default"
+    cap: Annotated[
+        float | None,
+        option("ε the session may ever spend; kept, and only ever lowered.", shown="no limit"),
+    ] = None
+
+    def check(self) -> None:
+        """Refuse a cap that cannot be one, before any work is done."""
+        Caps(session=self.cap)
+
+    def open(self) -> Ledger | None:
+        """The ledger to charge; None only where that was asked for.
+
+        A cap is written with the first charge: a command that is refused leaves none behind.
+        """
+        if self.no_ledger:
+            return None
+        caps = None if self.cap is None else Caps(session=self.cap)
+        if self.ledger is None:
+            return Ledger.default(session=self.session, caps=caps, caps_with_charge=True)
+        return Ledger(self.ledger, session=self.session, caps=caps, caps_with_charge=True)
 
 
-def open_account(
-    ledger: Path | None, no_ledger: bool, session: str, cap: float | None
-) -> Ledger | None:
-    """The ledger to charge; None only where that was asked for."""
-    check_account(ledger, no_ledger, cap)
-    if no_ledger:
-        return None
-    caps = None if cap is None else Caps(session=cap)
-    if ledger is None:
-        return Ledger.default(session=session, caps=caps)
-    return Ledger(ledger, session=session, caps=caps)
+def ledger_path(ledger: Path | None) -> Path:
+    """The ledger that is meant."""
+    return default_ledger_path() if ledger is None else ledger
+
+
+def release_text(
+    facts: dict[str, Any], hidden: dict[str, Any] | None = None, *, full: bool = False
+) -> dict[str, str]:
+    """What leaves with a release, in words: the most important ones, or all of them."""
+    text = explanation_text(facts)
+    shown = {name: value for name, value in text.items() if full or name in _IMPORTANT}
+    return shown if hidden is None else shown | {"hidden": suppression_text(hidden)}
 
 
 def announcement(account: Ledger | None) -> str:
@@ -86,18 +103,25 @@ def ledger_text(
             f"ε = {facts['charged']:g}: {many}{event.num_units:,} × {event.epsilon:g} for "
             f"{event.unit}"
         )
+    return {
+        "charged": charged,
+        "ledger": f"session {facts['session']!r} {spent_text(facts)}; {facts['path']}",
+    }
+
+
+def spent_text(facts: dict[str, Any]) -> str:
+    """What a session has spent, as one sentence behind its name."""
     rest, bare = facts["epsilon_remaining"], facts["without_guarantee"]
+    if (bare == facts["pictures"] and bare) or facts.get("charged", 0) is None:
+        # beside a release without a guarantee no ε is shown
+        return (
+            f"holds {bare:,} of {facts['pictures']:,} pictures sent without a guarantee; no cap "
+            "can count them"
+        )
     count = facts["pictures"] - bare
-    if facts["charged"] is None:  # beside a release without a guarantee no ε is shown
-        state = (
-            f"session {facts['session']!r} holds {bare:,} of {facts['pictures']:,} pictures sent "
-            "without a guarantee; no cap can count them"
-        )
-    else:
-        state = (
-            f"session {facts['session']!r} has spent ε = {facts['epsilon_spent']:.10g} on "
-            f"{count:,} picture{'' if count == 1 else 's'}"
-        )
-        state += "" if rest is None else f"; {rest:.10g} left"
-        state += f"; {bare:,} more were sent without a guarantee" if bare else ""
-    return {"charged": charged, "ledger": f"{state}; {facts['path']}"}
+    text = (
+        f"has spent ε = {facts['epsilon_spent']:.10g} on {count:,} "
+        f"picture{'' if count == 1 else 's'}"
+    )
+    text += "" if rest is None else f"; {rest:.10g} left"
+    return text + (f"; {bare:,} more without a guarantee" if bare else "")

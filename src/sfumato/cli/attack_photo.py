@@ -1,13 +1,18 @@
-"""`sfumato attack PHOTO`: what would be painted from each way of sending it, as one page."""
+"""`sfumato attack photo`: what would be painted from each way of sending it, as one page."""
 
 from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from sfumato.cli.output import emit_json, printer, progress_bar
+from sfumato.cli import options as opt
+from sfumato.cli.command import options_given, was_given
+from sfumato.cli.files import refuse_release
+from sfumato.cli.options import option, output
+from sfumato.cli.output import JsonFlag, emit_json, long_work, make_table, printer
 from sfumato.cli.values import numbers, whole_numbers
+from sfumato.core.defaults import DEFAULT_DICTIONARY, DEFAULT_SUBSET_SIZE
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.storage import check_writable, write_file
 from sfumato.dictionary import Dictionary
@@ -15,50 +20,50 @@ from sfumato.dictionary import Dictionary
 if TYPE_CHECKING:
     from sfumato.pages.photo_result import PhotoResult
 
-BUNDLED = "bsds-16k"
-PAGE = "attack.html"
 
-
-def attack_photo(
-    photo: Path,
-    *,
-    output: Path | None,
-    dictionary: str | None,
-    public: str | None,
-    extractor: str,
-    networks: Path | None,
-    dimension: str | None,
-    epsilon: str | None,
-    subset_size: int | None,
-    side: int | None,
-    seed: int | None,
-    as_json: bool,
+def run(
+    photo: opt.Image,
+    output: Annotated[Path, output("The page to write (.html).")] = Path("attack.html"),
+    dictionary: opt.Dictionary = DEFAULT_DICTIONARY,
+    public: Annotated[
+        str | None, option("Public descriptors that anyone has.", metavar="DICTIONARY")
+    ] = None,
+    extractor: Annotated[str, option("What describes the photograph.", metavar="NAME")] = "sift",
+    networks: opt.Networks = None,
+    dimension: Annotated[str, option("m of the lifting, several.", metavar="N,…")] = "2,4,8",
+    epsilon: Annotated[str, option("ε per descriptor, several.", metavar="ε,…")] = "16,12,10,8",
+    subset_size: opt.SubsetSize = DEFAULT_SUBSET_SIZE,
+    side: Annotated[int, option("Scale its longer side down to this, in pixels.")] = 512,
+    seed: opt.Seed = 0,
+    as_json: JsonFlag = False,
 ) -> None:
-    """Attack one photograph and write the page; without -o it is attack.html."""
+    """The photograph is sent raw, lifted and as words, each is attacked and painted again, and
+    one page of HTML shows the pictures. It takes one to three minutes, without a network.
+
+    Example: sfumato attack photo photo.jpg -o attack.html
+    """
     from sfumato.pages.photo import run_photo
     from sfumato.pages.photo_page import photo_page
     from sfumato.pages.photo_result import PhotoSettings
     from sfumato.pages.photo_text import as_dict
 
-    page = Path(PAGE) if output is None else output
-    _check_page(page, photo)
-    given: dict[str, Any] = {
-        "dimensions": None if dimension is None else whole_numbers("dimension", dimension),
-        "epsilons": None if epsilon is None else numbers("epsilon", epsilon),
-        "subset_size": subset_size,
-        "max_side": side,
-        "seed": seed,
-    }
+    refuse_release(photo, "attack release")
+    _check_page(output, photo)
     settings = PhotoSettings(
-        extractor=extractor, **{name: value for name, value in given.items() if value is not None}
+        extractor=extractor,
+        dimensions=whole_numbers("dimension", dimension),
+        epsilons=numbers("epsilon", epsilon),
+        subset_size=subset_size,
+        max_side=side,
+        seed=seed,
     )
-    words = Dictionary.load(dictionary or BUNDLED)
-    if dictionary is not None and words.extractor != extractor:
+    words = Dictionary.load(dictionary)
+    if was_given("dictionary") and words.extractor != extractor:
         raise Mismatch(
             f"--dictionary must hold {extractor} words, this one holds {words.extractor}; give "
             "another one or leave it out."
         )
-    with progress_bar(quiet=as_json) as progress:
+    with long_work() as progress:
         result = run_photo(
             photo,
             settings,
@@ -67,25 +72,12 @@ def attack_photo(
             public=None if public is None else Dictionary.load(public),
             progress=progress,
         )
-    asked = {
-        "--extractor": None if extractor == "sift" else extractor,
-        "--dictionary": dictionary,
-        "--public": public,
-        "--networks": networks,
-        "--dimension": dimension,
-        "--epsilon": epsilon,
-        "--subset-size": subset_size,
-        "--side": side,
-        "--seed": seed,
-    }
-    command = ["sfumato", "attack", "PHOTO"]
-    for name, value in asked.items():
-        command += [] if value is None else [name, str(value)]
-    write_file(page, photo_page(result, shlex.join(command)).encode())
+    command = ["sfumato", "attack", "photo", "IMAGE", *options_given("output", "as_json")]
+    write_file(output, photo_page(result, shlex.join(command)).encode())
     if as_json:
-        emit_json({"kind": "photograph", **as_dict(result), "page": str(page)})
+        emit_json({"kind": "photograph", **as_dict(result), "page": str(output)})
     else:
-        _print(result, page)
+        _print(result, output)
 
 
 def _check_page(page: Path, photo: Path) -> None:
@@ -100,8 +92,6 @@ def _check_page(page: Path, photo: Path) -> None:
 
 
 def _print(result: PhotoResult, page: Path) -> None:
-    from rich.table import Table
-
     from sfumato.pages.photo_text import (
         SHORT_HEADINGS,
         baseline_cells,
@@ -110,7 +100,7 @@ def _print(result: PhotoResult, page: Path) -> None:
         verdict,
     )
 
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
+    table = make_table(header_style="dim", padding=(0, 1, 0, 0))
     lines = [*map(short_cells, result.rows)]
     lines += [baseline_cells(one, len(SHORT_HEADINGS)) for one in result.baselines]
     for i, (name, *column) in enumerate(zip(SHORT_HEADINGS, *lines, strict=True)):

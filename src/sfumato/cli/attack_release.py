@@ -1,27 +1,31 @@
-"""`sfumato attack RELEASE`: every attack that applies, and what each needs to know."""
+"""`sfumato attack release`: every attack that applies, and what each needs to know."""
 
 from __future__ import annotations
 
+import inspect
 import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from sfumato.cli.files import read_release
-from sfumato.cli.output import emit_json, printer, progress_bar
+from sfumato.cli import options as opt
+from sfumato.cli.command import applies, refuse_given
+from sfumato.cli.files import check_output, read_release
+from sfumato.cli.options import option, output
+from sfumato.cli.output import JsonFlag, emit_json, long_work, make_table, printer
+from sfumato.cli.own_code import load_ready
 from sfumato.core.arrays import write_arrays
+from sfumato.core.defaults import DEFAULT_DICTIONARY
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.releases import KeypointRelease, SubspaceRelease, WordRelease
-from sfumato.core.storage import check_writable
+from sfumato.core.types import NOT_PROTECTED
 from sfumato.dictionary import Dictionary
 
 if TYPE_CHECKING:
     from sfumato.adversary.recover.base import Recovered
     from sfumato.core.progress import Progress
-
-BUNDLED = "bsds-16k"
 
 
 @dataclass(frozen=True)
@@ -34,22 +38,53 @@ class Plan:
     missing: str = ""
 
 
-def attack_release(
-    release: Path,
-    *,
-    dictionary: str | None,
-    public: str,
-    others: list[Path],
-    repeat: list[Path],
-    output: Path | None,
-    as_json: bool,
+@applies({"--others --repeat": "not --attack"})
+def run(
+    release: opt.Release,
+    output: Annotated[
+        Path | None, output("What was recovered, by attack (.npz).", shown="none")
+    ] = None,
+    dictionary: Annotated[
+        str | None,
+        option(
+            "The words of the release or of its lifting: a folder or name.",
+            metavar="DICTIONARY",
+            shown=f"{DEFAULT_DICTIONARY} for words",
+        ),
+    ] = None,
+    public: Annotated[
+        str, option("Public descriptors that anyone has.", metavar="DICTIONARY")
+    ] = DEFAULT_DICTIONARY,
+    others: Annotated[
+        list[Path] | None,
+        option("One of another picture lifted with the same words; repeat.", metavar="RELEASE"),
+    ] = None,
+    repeat: Annotated[
+        list[Path] | None, option("A further one of the same picture; repeat.", metavar="RELEASE")
+    ] = None,
+    attack: Annotated[
+        str | None,
+        option(
+            "Run this attack of your own, and no other; see docs/add-your-own.md.",
+            metavar="MODULE:NAME",
+        ),
+    ] = None,
+    as_json: JsonFlag = False,
 ) -> None:
-    """Run every attack that applies to a release, and say what the others would need."""
+    """No attack sees anything but the release and what its row names.
+
+    Example: sfumato attack release out.sfr --dictionary bsds-16k
+    """
     sent = read_release(release, purpose="attack")
-    if isinstance(sent, SubspaceRelease):
-        plans = _on_subspaces(sent, dictionary, public, others, repeat)
+    again = [read_release(path, purpose="attack") for path in repeat or ()]
+    if attack is not None:
+        plans = [_own_attack(attack, sent, dictionary, public)]
+    elif isinstance(sent, SubspaceRelease):
+        shared = [read_release(path, purpose="attack") for path in others or ()]
+        plans = _on_subspaces(sent, dictionary, public, shared, again)
     elif isinstance(sent, WordRelease):
-        plans = _on_words(sent, dictionary, repeat)
+        refuse_given("is for releases of subspaces, and this one has words", "others", "public")
+        plans = _on_words(sent, dictionary, again)
     else:
         raise InvalidInput(
             f"there is no attack on a release of {sent.kind}: "
@@ -59,13 +94,11 @@ def attack_release(
                 else "only words and subspaces hide descriptors."
             )
         )
-    if output is not None and output.suffix != ".npz":
-        raise InvalidInput(f"--output must end in .npz, got {output.name!r}.")
     if output is not None:
-        check_writable(output)
+        check_output(output, ".npz")
     rows: list[dict[str, Any]] = []
     answers: dict[str, Recovered] = {}
-    with progress_bar(quiet=as_json) as progress:
+    with long_work() as progress:
         for plan in plans:
             rows.append(_row(plan, answers, progress))
     if output is not None:
@@ -78,86 +111,92 @@ def attack_release(
         _print(facts, rows, output)
 
 
+def _own_attack(address: str, sent: KeypointRelease, dictionary: str | None, public: str) -> Plan:
+    """An attack from somebody's own module, given the words it names in its signature."""
+    attack = load_ready(address, "an attack")
+    if not callable(attack):
+        raise InvalidInput(f"an attack must be a function of a release, {address} is none.")
+    asked = inspect.signature(attack).parameters
+    words = {"dictionary": dictionary or DEFAULT_DICTIONARY, "database": dictionary or public}
+    known = {name: Dictionary.load(source) for name, source in words.items() if name in asked}
+    if "dictionary" not in asked and "database" not in asked:
+        refuse_given("names words, and this attack asks for none", "dictionary", "public")
+
+    def run(progress: Progress) -> Recovered:
+        extra = {"progress": progress} if "progress" in asked else {}
+        found: Recovered = attack(sent, **known, **extra)
+        return found
+
+    return Plan(address, ", ".join(known) or "nothing", run)
+
+
 def _on_subspaces(
-    sent: SubspaceRelease, words: str | None, public: str, others: list[Path], repeat: list[Path]
+    sent: SubspaceRelease,
+    words: str | None,
+    public: str,
+    shared: list[KeypointRelease],
+    again: list[KeypointRelease],
 ) -> list[Plan]:
     from sfumato import attacks
 
     known = None if words is None else Dictionary.load(words)
     strangers = Dictionary.load(public)
     fits = strangers.extractor == sent.extractor
-    missing = "" if fits else f"--public with {sent.extractor} descriptors"
-    shared = [read_release(path, purpose="attack") for path in others]
-    again = [read_release(path, purpose="attack") for path in repeat]
-    own = "--dictionary, the words the lifting used"
+    missing = f"--public with {sent.extractor} descriptors"
+    own, lifting = "--dictionary, the words the lifting used", "the words of the lifting"
 
     def database(progress: Progress) -> Recovered:
         assert known is not None
         parts = 16 if known.num_words % 16 == 0 else 1
         return attacks.database(sent, database=known, num_sub_databases=parts, progress=progress)
 
+    def vertex(progress: Progress) -> Recovered:
+        return attacks.vertex(sent, database=known, progress=progress)
+
+    def nearest(progress: Progress) -> Recovered:
+        return attacks.nearest(sent, database=strangers, progress=progress)
+
+    def clustering(progress: Progress) -> Recovered:
+        return attacks.clustering(sent, database=strangers, others=shared, progress=progress)
+
+    size = f"public descriptors ({strangers.num_words:,})"
+    pool = f"public descriptors, {sum(len(one) for one in shared):,} other subspaces"
     return [
         Plan("vertex", "nothing", lambda progress: attacks.vertex(sent, progress=progress)),
-        Plan(
-            "nearest",
-            f"public descriptors ({strangers.num_words:,})",
-            (lambda progress: attacks.nearest(sent, database=strangers, progress=progress))
-            if fits
-            else None,
-            missing,
-        ),
-        Plan(
-            "clustering",
-            f"public descriptors, {sum(len(one) for one in shared):,} other subspaces",
-            (
-                lambda progress: attacks.clustering(
-                    sent, database=strangers, others=shared, progress=progress
-                )
-            )
-            if fits
-            else None,
-            missing,
-        ),
-        Plan("database", "the words of the lifting", database if known else None, own),
-        Plan(
-            "vertex, words known",
-            "the words of the lifting",
-            (lambda progress: attacks.vertex(sent, database=known, progress=progress))
-            if known
-            else None,
-            own,
-        ),
+        Plan("nearest", size, nearest if fits else None, missing),
+        Plan("clustering", pool, clustering if fits else None, missing),
+        Plan("database", lifting, database if known else None, own),
+        Plan("vertex, words known", lifting, vertex if known else None, own),
         _repeats(sent, again, None),
         _inliers(),
     ]
 
 
-def _on_words(sent: WordRelease, words: str | None, repeat: list[Path]) -> list[Plan]:
+def _on_words(sent: WordRelease, words: str | None, again: list[KeypointRelease]) -> list[Plan]:
     from sfumato import attacks
     from sfumato.adversary.recover.posterior import dictionary_of
 
-    found: Dictionary | None = None
+    public: Dictionary | None = None
     try:
-        found = dictionary_of(sent, Dictionary.load(words or BUNDLED))
+        public = dictionary_of(sent, Dictionary.load(words or DEFAULT_DICTIONARY))
     except Mismatch:
         if words is not None:
             raise
     wanted = f"--dictionary, the one whose fingerprint begins with {sent.dictionary[:12]}"
-    again = [read_release(path, purpose="attack") for path in repeat]
 
     def posterior(progress: Progress) -> Recovered:
-        assert found is not None
-        return attacks.posterior(sent, dictionary=found, progress=progress)
+        assert public is not None
+        return attacks.posterior(sent, dictionary=public, progress=progress)
 
     return [
-        Plan("posterior", "the dictionary", posterior if found else None, wanted),
+        Plan("posterior", "the dictionary", posterior if public else None, wanted),
         Plan(
             "posterior, context",
             "frequent and neighbouring words",
             None,
             "pictures of the same world; `sfumato experiment recover` has it",
         ),
-        _repeats(sent, again, found) if found else Plan("repeats", "", None, wanted),
+        _repeats(sent, again, public) if public else Plan("repeats", "", None, wanted),
         _inliers(),
     ]
 
@@ -184,16 +223,16 @@ def _row(plan: Plan, answers: dict[str, Recovered], progress: Progress) -> dict[
     if plan.run is None:
         return {"attack": plan.attack, "run": False, "needs": plan.missing}
     start = time.perf_counter()
-    found = plan.run(progress)
+    recovered = plan.run(progress)
     seconds = time.perf_counter() - start
-    answers[plan.attack] = found
+    answers[plan.attack] = recovered
     return {
         "attack": plan.attack,
         "run": True,
         "knowledge": plan.knowledge,
-        "answered": int((found.confidence > 0).sum()),
-        "certified": int(found.certified.sum()),
-        "mean_confidence": float(found.confidence.mean()) if len(found) else 0.0,
+        "answered": int((recovered.confidence > 0).sum()),
+        "certified": int(recovered.certified.sum()),
+        "mean_confidence": float(recovered.confidence.mean()) if len(recovered) else 0.0,
         "seconds": seconds,
     }
 
@@ -201,7 +240,6 @@ def _row(plan: Plan, answers: dict[str, Recovered], progress: Progress) -> dict[
 def _guarantee(sent: KeypointRelease) -> dict[str, Any]:
     """What holds against every attack: an ε where there is one, nothing for subspaces."""
     from sfumato.adversary.recover.bounds import uniform_accuracy
-    from sfumato.core.types import NOT_PROTECTED
 
     if not isinstance(sent, WordRelease):
         return {"guarantee": "none", "not_protected": ["the descriptors", *NOT_PROTECTED]}
@@ -217,21 +255,19 @@ def _guarantee(sent: KeypointRelease) -> dict[str, Any]:
 
 def _write(path: Path, answers: dict[str, Recovered]) -> None:
     arrays: dict[str, Any] = {}
-    for attack, found in answers.items():
+    for attack, recovered in answers.items():
         name = attack.replace(", ", "-").replace(" ", "-")
-        arrays[f"{name}/descriptors"] = found.descriptors
-        arrays[f"{name}/confidence"] = found.confidence
-        arrays[f"{name}/certified"] = found.certified
+        arrays[f"{name}/descriptors"] = recovered.descriptors
+        arrays[f"{name}/confidence"] = recovered.confidence
+        arrays[f"{name}/certified"] = recovered.certified
     write_arrays(path, arrays)
 
 
 def _print(facts: dict[str, Any], rows: list[dict[str, Any]], output: Path | None) -> None:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table = make_table()
     for name in ("attack", "knowledge used"):
         table.add_column(name, overflow="fold")
-    for name in ("answered", "certified", "confidence", "seconds"):
+    for name in ("guessed", "proven", "confidence", "seconds"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
         if row["run"]:
@@ -247,6 +283,12 @@ def _print(facts: dict[str, Any], rows: list[dict[str, Any]], output: Path | Non
         console.print(facts["release"])
         if table.row_count:
             console.print(table)
+            console.print(
+                f"guessed: of {facts['keypoints']:,} descriptors, those the attack has an answer "
+                "for. proven: answers that prove themselves right. confidence: the attack's own, "
+                "0 to 1, on average.",
+                style="dim",
+            )
         for row in rows:
             if not row["run"]:
                 console.print(f"{row['attack']} not run: needs {row['needs']}", soft_wrap=True)

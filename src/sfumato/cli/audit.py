@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Annotated
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
-from sfumato.cli.output import JsonFlag, emit_json, printer, progress_bar
+from sfumato.cli import options as opt
+from sfumato.cli.command import applies
+from sfumato.cli.options import option
+from sfumato.cli.output import JsonFlag, emit_json, long_work, make_table, printer
+from sfumato.cli.own_code import MechanismOptions, make_own, read_options
+from sfumato.core.defaults import DEFAULT_SUBSET_SIZE
 from sfumato.core.errors import InvalidInput
 from sfumato.privacy.audit import audit
 from sfumato.privacy.report import AuditReport
@@ -17,35 +19,42 @@ from sfumato.privacy.sampled import SampledSubject
 from sfumato.privacy.subjects import ResponseSubject, Subject, SubsetSubject
 
 
+@applies(
+    {
+        "--epsilon --words": "--mechanism=subset,randomized-response,sampled-response",
+        "--subset-size": "--mechanism=subset,sampled-response",
+        "--mechanism-options": "not --mechanism=subset,randomized-response,sampled-response",
+    }
+)
 def run(
-    epsilon: Annotated[float, typer.Option(help="The ε that is claimed, per unit.")] = 1.0,
+    epsilon: Annotated[float, option("The ε that is claimed, per unit.")] = 1.0,
     words: Annotated[
-        int, typer.Option(help="|K|, words of the dictionary (values, for randomized response).")
+        int, option("|K|, words of the dictionary (values, for randomized response).")
     ] = 8,
-    subset_size: Annotated[
-        int, typer.Option(help="ω, words sent per descriptor (codes, for the sampled response).")
-    ] = 2,
+    subset_size: opt.SubsetSize = DEFAULT_SUBSET_SIZE,
     mechanism: Annotated[
         str,
-        typer.Option(
-            help="subset, randomized-response, sampled-response (ε of a whole picture of 3 codes), "
-            "or package.module:name of your own Subject (a class or function without arguments, "
-            "see docs/audit.md)."
+        option(
+            "subset, randomized-response, sampled-response (ε of a whole picture of 3 codes), or "
+            "module:name of your own (see docs/add-your-own.md).",
+            metavar="NAME",
         ),
     ] = "subset",
+    mechanism_options: MechanismOptions = None,
     draws: Annotated[
-        int | None, typer.Option(help="Draws per input; as many as the claim needs by default.")
+        int | None, option("Draws per input.", shown="as many as the claim needs")
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Measure the ε of a mechanism and compare it with its claim.
-
-    Exit code 0: consistent, or no ε to measure. 1: broken. 2: bad input.
+    """Exit code 0: consistent, or no ε to measure. 1: broken. 2: bad input.
 
     Example: sfumato audit --epsilon 1 --words 8 --subset-size 2
     """
-    subject = _subject(mechanism, epsilon, words, subset_size)
-    with progress_bar(quiet=as_json) as progress:
+    if ":" in mechanism:
+        subject = make_own(mechanism, "a mechanism to audit", read_options(mechanism_options))
+    else:
+        subject = _subject(mechanism, epsilon, words, subset_size)
+    with long_work() as progress:
         report = audit(subject, draws=draws, progress=progress)
     if as_json:
         emit_json(report.facts())
@@ -62,26 +71,16 @@ def _subject(mechanism: str, epsilon: float, words: int, subset_size: int) -> Su
         return ResponseSubject(epsilon, words)
     if mechanism == "sampled-response":
         return SampledSubject(epsilon, words, subset_size)
-    module_name, _, name = mechanism.partition(":")
-    if not name:
-        raise InvalidInput(
-            "mechanism must be subset, randomized-response, sampled-response or "
-            f"package.module:name, got {mechanism!r}."
-        )
-    try:
-        made = getattr(importlib.import_module(module_name), name)()
-    except (ImportError, AttributeError, TypeError) as error:
-        raise InvalidInput(f"mechanism {mechanism!r} cannot be made: {error}.") from None
-    if not isinstance(made, Subject):
-        raise InvalidInput(
-            f"{mechanism!r} gives a {type(made).__name__}; it must give a subclass of "
-            "sfumato.privacy.subjects.Subject."
-        )
-    return made
+    raise InvalidInput(
+        "mechanism must be subset, randomized-response, sampled-response or module:name, got "
+        f"{mechanism!r}."
+    )
 
 
 def _print(report: AuditReport) -> None:
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    from rich.text import Text
+
+    table = make_table(show_header=False)
     for check in report.checks:
         mark = Text("ok", "green") if check.passed else Text("fails", "red")
         table.add_row(mark, check.name, check.detail)

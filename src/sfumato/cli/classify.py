@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
 
 from sfumato.classification.files import (
@@ -18,59 +19,50 @@ from sfumato.classification.files import (
 )
 from sfumato.classification.training import classify
 from sfumato.classification.training import train as train_learner
-from sfumato.cli import classify_encoder
-from sfumato.cli.classify_output import emit, refuse_existing
-from sfumato.cli.code_files import (
-    encode,
-    holds_releases,
-    read_code_releases,
-    read_codes,
-    read_labels,
-)
-from sfumato.cli.output import JsonFlag
+from sfumato.cli import options as opt
+from sfumato.cli.code_files import encode, read_code_releases, read_codes, read_labels
+from sfumato.cli.command import applies, refuse_given
+from sfumato.cli.files import refuse_existing, starts_with
+from sfumato.cli.options import argument, option, output
+from sfumato.cli.output import JsonFlag, emit
 from sfumato.core.codes import Codes
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.storage import write_file
+from sfumato.core.wire import MAGIC
 
 if TYPE_CHECKING:
     from sfumato.classification.learner import Learner
 
-app = typer.Typer(
-    help="Learn from pictures that were randomized before they were shared.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-
 NOT_PROTECTED = ("the labels", "how many codes were sent and where they belong")
 
 
-app.command("encoder")(classify_encoder.run)
-
-
-@app.command("train")
+@applies(
+    {
+        "--learner --alpha --spatial --neighbours": "not --update",
+        "--alpha --spatial": "--learner=naive-bayes",
+        "--neighbours": "--learner=knn",
+    }
+)
 def train(
-    releases: Annotated[Path, typer.Argument(help="Releases of codes (.sfr), no picture.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The classifier's file (.npz).")],
-    labels: Annotated[
-        Path | None, typer.Option(help="Labels (idx, .npy, .npz), where releases carry none.")
-    ] = None,
-    learner: Annotated[str, typer.Option(help=f"{', '.join(LEARNERS)}.")] = "naive-bayes",
-    alpha: Annotated[float, typer.Option(help="naive-bayes: smoothing, in clean answers.")] = 1.0,
+    releases: Annotated[Path, argument("FILE", "Releases of codes (.sfr), no picture.")],
+    output: Annotated[Path, output("The classifier's file (.npz).")],
+    labels: opt.Labels = None,
+    learner: Annotated[str, option(f"{', '.join(LEARNERS)}.", metavar="NAME")] = "naive-bayes",
+    alpha: Annotated[float, option("naive-bayes: smoothing, in clean answers.")] = 1.0,
     spatial: Annotated[
-        float, typer.Option(help="naive-bayes: neighbouring cells share answers; σ in cells.")
+        float, option("naive-bayes: neighbouring cells share answers; σ in cells.")
     ] = 0.0,
     neighbours: Annotated[
-        int | None, typer.Option(help="knn: how many are asked; by default 8 + 1.5/(p − q)².")
+        int | None, option("knn: how many are asked.", shown="8 + 1.5/(p − q)²")
     ] = None,
-    encoder: Annotated[
-        Path | None, typer.Option(help="The encoder's file: tells the shape of the code map.")
-    ] = None,
+    encoder: opt.Encoder = None,
     update: Annotated[
-        Path | None, typer.Option(help="Learn on from this classifier, with its settings.")
+        Path | None, option("Learn on from this classifier, with its settings.")
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Learn a classifier from releases. What it protects was decided when they were made.
+    """What it protects was decided when the releases were made. --labels are needed where the
+    releases carry none; --encoder tells the shape of the code map.
 
     Example: sfumato classify train releases.sfr --labels labels.npy -o model.npz
     """
@@ -91,42 +83,57 @@ def train(
     train_learner(made, sent, names, map_shape=shape)
     save_model(output, made, encoder=encoder_name, picture_epsilon=worst)
     facts = {"pictures": len(sent), **_describe(made, worst), "output": str(output)}
-    emit(f"wrote {output}", facts, as_json)
+    tell_facts(f"wrote {output}", facts, as_json)
 
 
-@app.command("predict")
 def predict(
-    model: Annotated[Path, typer.Argument(help="A classifier's file (.npz).")],
-    pictures: Annotated[Path, typer.Argument(help="Pictures, codes or releases to classify.")],
-    encoder: Annotated[Path | None, typer.Option(help="The encoder's file, for pictures.")] = None,
-    labels: Annotated[Path | None, typer.Option(help="True labels: prints the accuracy.")] = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Where the classes are written (.npy).")
-    ] = None,
+    model: Annotated[Path, argument("MODEL", "A classifier's file (.npz).")],
+    pictures: Annotated[Path, argument("FILE", "Pictures, codes or releases to classify.")],
+    encoder: opt.Encoder = None,
+    labels: opt.Labels = None,
+    output: Annotated[Path | None, output("The classes to write (.npy).", shown="none")] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Classify pictures that are here, or releases that were sent.
+    """Pictures are encoded with --encoder; codes and releases need none. With --labels, the true
+    ones, the accuracy is shown.
 
     Example: sfumato classify predict model.npz t10k-images-idx3-ubyte --encoder encoder.npz
     """
     if output is not None:
         refuse_existing(output)
     made, encoder_name, worst = load_model(model)
-    found = _predicted(made, encoder_name, pictures, encoder)
-    facts: dict[str, Any] = {"pictures": len(found)}
+    classes = _predicted(made, encoder_name, pictures, encoder)
+    facts: dict[str, Any] = {"pictures": len(classes)}
     if labels is not None:
-        truth = read_labels(labels, len(found))
-        facts["accuracy"] = float((truth == found).mean()) if len(found) else None
+        truth = read_labels(labels, len(classes))
+        facts["accuracy"] = float((truth == classes).mean()) if len(classes) else None
     if output is not None:
-        write_file(output, _npy(found))
+        buffer = io.BytesIO()
+        np.save(buffer, classes, allow_pickle=False)
+        write_file(output, buffer.getvalue())
         facts["output"] = str(output)
     elif as_json:
-        facts["classes"] = found.tolist()
+        facts["classes"] = classes.tolist()
     else:
-        names, counts = np.unique(found, return_counts=True)
+        names, counts = np.unique(classes, return_counts=True)
         facts["found"] = ", ".join(f"{n} × {name}" for name, n in zip(names, counts, strict=True))
     facts |= {"learnt_from": _describe(made, worst)} if as_json else _describe(made, worst)
-    emit("classified", facts, as_json)
+    tell_facts("classified", facts, as_json)
+
+
+def tell_facts(title: str, facts: dict[str, Any], as_json: bool) -> None:
+    """Facts for people, or as JSON."""
+    emit(as_json, facts, title, {key.replace("_", " "): _shown(key, facts[key]) for key in facts})
+
+
+def _shown(key: str, value: Any) -> str:
+    if key == "epsilon_per_picture" and math.isinf(value):
+        return "infinite: nothing was hidden"
+    if key == "epsilon_per_picture":
+        return f"{value:g} at most, for a picture learnt from; labels are outside"
+    if isinstance(value, list):
+        return ", ".join(f"{item:g}" if isinstance(item, float) else str(item) for item in value)
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
 def _learner(
@@ -136,8 +143,6 @@ def _learner(
     neighbours: int | None,
     shape: tuple[int, int, int] | None,
 ) -> Learner:
-    if neighbours is not None and name != "knn":
-        raise InvalidInput("--neighbours belongs to --learner knn; leave it out.")
     options: dict[str, Any] = {"map_shape": shape}
     if name == "naive-bayes":
         options |= {"alpha": alpha, "spatial": spatial}
@@ -150,7 +155,8 @@ def _learner(
 def _predicted(
     made: Learner, encoder_name: str, pictures: Path, encoder: Path | None
 ) -> NDArray[Any]:
-    if holds_releases(pictures):
+    if starts_with(pictures, MAGIC):
+        refuse_given("encodes pictures, and these are releases", "encoder")
         sent = list(read_code_releases(pictures))
         _check_encoder(encoder_name, sent[0].encoder)
         return classify(made, sent)
@@ -183,11 +189,3 @@ def _describe(made: Learner, worst: float) -> dict[str, Any]:
         "epsilon_per_picture": worst,
         "not_protected": list(NOT_PROTECTED),
     }
-
-
-def _npy(array: NDArray[Any]) -> bytes:
-    import io
-
-    buffer = io.BytesIO()
-    np.save(buffer, array, allow_pickle=False)
-    return buffer.getvalue()

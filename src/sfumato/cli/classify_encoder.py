@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from sfumato.classification.files import ENCODERS, encoder_class, save_encoder
-from sfumato.cli.classify_output import emit, refuse_existing
+from sfumato.cli import options as opt
+from sfumato.cli.classify import tell_facts
 from sfumato.cli.code_files import one_sentence, read_labels, read_table
+from sfumato.cli.command import applies
+from sfumato.cli.files import refuse_existing
+from sfumato.cli.options import argument, option, output
 from sfumato.cli.output import JsonFlag
 from sfumato.cli.values import whole_numbers
 from sfumato.core.errors import InvalidInput
@@ -18,27 +20,32 @@ from sfumato.core.errors import InvalidInput
 FIXED = ("orientations", "orientation-bits")
 
 
+@applies(
+    {
+        "--filters --scatter --labels": "--kind=dcaconv",
+        "--orientations --stride": "--kind=orientations,orientation-bits",
+        "--margin": "--kind=orientations",
+    }
+)
 def run(
-    pictures: Annotated[Path, typer.Argument(help="Pictures N×h×w (idx, .npy, .npz), not hidden.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The encoder's file (.npz).")],
-    labels: Annotated[
-        Path | None, typer.Option(help="Their labels (idx, .npy, .npz), for encoders that learn.")
-    ] = None,
+    pictures: Annotated[Path, argument("FILE", "Pictures N×h×w (idx, .npy, .npz), not hidden.")],
+    output: Annotated[Path, output("The encoder's file (.npz).")],
+    labels: opt.Labels = None,
     kind: Annotated[
-        str, typer.Option(help=f"{', '.join(ENCODERS)}; {' and '.join(FIXED)} learn nothing.")
+        str, option(f"{', '.join(ENCODERS)}; {' and '.join(FIXED)} learn nothing.", metavar="NAME")
     ] = "orientation-bits",
     filters: Annotated[
-        str, typer.Option(help="dcaconv: L1,L2; 5,4 gives codes of 16 values.")
+        str, option("dcaconv: L1,L2; 5,4 gives codes of 16 values.", metavar="N,N")
     ] = "5,1",
-    scatter: Annotated[str, typer.Option(help="dcaconv: position or paper.")] = "position",
+    scatter: Annotated[str, option("dcaconv: position or paper.")] = "position",
     orientations: Annotated[
-        int | None, typer.Option(help="orientations (4) and orientation-bits (16): how many.")
+        int | None, option("How many.", shown="4; 16 for orientation-bits")
     ] = None,
-    stride: Annotated[int, typer.Option(help="The same: pixels between cells.")] = 2,
-    margin: Annotated[int, typer.Option(help="orientations: pixels without cells.")] = 0,
+    stride: Annotated[int, option("orientations, orientation-bits: pixels between cells.")] = 2,
+    margin: Annotated[int, option("orientations: pixels without cells.")] = 0,
     as_json: JsonFlag = False,
 ) -> None:
-    """Make an encoder that devices then share; those that learn see these pictures as they are.
+    """Devices then share the encoder; those that learn see these pictures as they are.
 
     Example: sfumato classify encoder train-images-idx3-ubyte -o encoder.npz
     """
@@ -53,8 +60,6 @@ def run(
             "margin": margin,
         }
     elif kind == "orientation-bits":
-        if margin:
-            raise InvalidInput("--margin belongs to --kind orientations; leave it out.")
         options = {"num_directions": 16 if orientations is None else orientations, "stride": stride}
     empty = encoder_class(kind)(**options)
     if labels is None and kind == "dcaconv":
@@ -76,4 +81,4 @@ def run(
         else ["the pictures the encoder was fitted on"],
         "output": str(output),
     }
-    emit(f"wrote {output}", facts, as_json)
+    tell_facts(f"wrote {output}", facts, as_json)

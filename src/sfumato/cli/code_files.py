@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.classification.files import load_encoder
+from sfumato.cli.files import read_bytes, starts_with
 from sfumato.core.arrays import read_arrays
 from sfumato.core.errors import InvalidInput, Mismatch, SfumatoError
 from sfumato.core.releases import CodeRelease
 from sfumato.core.streams import split_releases
-from sfumato.core.wire import MAGIC
 from sfumato.datasets.idx import read_idx
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _IDX = (b"\0\0", b"\x1f\x8b")
 
 def read_table(path: Path, *names: str) -> NDArray[Any]:
     """An array of an idx, .npy or .npz file; in an .npz, the first of these names."""
-    if _starts(path, 2) in _IDX:
+    if starts_with(path, *_IDX):
         return read_idx(path)
     arrays = read_arrays(path)
     if len(arrays) == 1:
@@ -93,26 +93,9 @@ def one_sentence() -> Iterator[None]:
         raise InvalidInput(" ".join(str(error).split())) from None
 
 
-def holds_releases(path: Path) -> bool:
-    """Whether a file begins like a release."""
-    return _starts(path, len(MAGIC)) == MAGIC
-
-
 def read_code_releases(path: Path) -> Iterator[CodeRelease]:
     """All releases of a file, each of codes."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise InvalidInput(f"{path} cannot be read: {error.strerror}.") from None
-    for release in split_releases(data):
+    for release in split_releases(read_bytes(path)):
         if not isinstance(release, CodeRelease):
             raise InvalidInput(f"{path} holds a release of {release.kind}; codes are needed.")
         yield release
-
-
-def _starts(path: Path, count: int) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(count)
-    except OSError as error:
-        raise InvalidInput(f"{path} cannot be read: {error.strerror}.") from None

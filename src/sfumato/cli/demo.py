@@ -7,10 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-from rich.table import Table
-
-from sfumato.cli.output import JsonFlag, emit_json, printer, progress_bar
+from sfumato.cli.command import options_given
+from sfumato.cli.options import option, output
+from sfumato.cli.output import JsonFlag, emit_json, long_work, make_table, printer
 from sfumato.core.errors import InvalidInput
 from sfumato.core.extras import need
 from sfumato.core.storage import check_writable, write_file
@@ -24,15 +23,13 @@ _STYLES = {"raw": "dim", "sfumato": "bold", "paper": ""}
 
 
 def run(
-    queries: Annotated[int, typer.Option(help="How many of the 20 queries to localize.")] = 20,
-    output: Annotated[
-        Path, typer.Option("-o", "--output", help="Folder for the page; made if missing.")
-    ] = Path("demo-output"),
+    queries: Annotated[int, option("How many of the 20 queries to localize.")] = 20,
+    output: Annotated[Path, output("Where the page goes; made if missing.", "FOLDER")] = Path(
+        "demo-output"
+    ),
     as_json: JsonFlag = False,
 ) -> None:
-    """Protect photographs of a room, localize them, and show what left the device.
-
-    Needs no data and no network; takes one to three minutes. Writes one page of HTML.
+    """Needs no data and no network; takes one to three minutes. Writes one page of HTML.
 
     Example: sfumato demo --queries 10 --output demo-output
     """
@@ -46,12 +43,12 @@ def run(
     most = GallerySettings().num_queries
     check_count("queries", queries, low=1, high=most)
     _make(output)
-    with progress_bar(quiet=as_json) as progress:
+    with long_work() as progress:
         # All queries are rendered and kept, so that another number needs no rendering.
         scene = load_gallery(progress=progress)
         result = run_demo(_first(scene, queries), progress=progress)
     page = output / PAGE
-    command = ["sfumato", "demo"] + (["--queries", str(queries)] if queries != most else [])
+    command = ["sfumato", "demo", *options_given("output", "as_json")]
     write_file(page, demo_page(result, shlex.join(command)).encode())
     if as_json:
         emit_json({**as_dict(result), "page": str(page)})
@@ -79,7 +76,7 @@ def _print(result: DemoResult, page: Path) -> None:
     from sfumato.pages.demo_text import cells, headings, notes, short_name
 
     size, words = result.settings.subset_size, result.dictionary.num_words
-    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
+    table = make_table(header_style="dim", padding=(0, 1, 0, 0))
     table.add_column("sent, to whom", no_wrap=True, vertical="bottom")
     lines = [cells(row, result)[2:] for row in result.rows]
     for name, *column in zip(headings(result)[2:], *lines, strict=True):

@@ -5,57 +5,38 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from sfumato.cli.output import JsonFlag, emit_facts, emit_json, progress_bar
-
-app = typer.Typer(
-    help="Build public dictionaries, or say what one is made of.",
-    rich_markup_mode=None,
-    no_args_is_help=True,
-)
+from sfumato.cli import options as opt
+from sfumato.cli.options import argument, option, output
+from sfumato.cli.output import JsonFlag, emit, long_work
 
 
-@app.command()
 def build(
-    source: Annotated[
-        Path, typer.Argument(help="A folder of public pictures, or a features file (.h5).")
-    ],
-    words: Annotated[int, typer.Option(help="How many words, 1,000 to 1,000,000.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to make.")],
-    extractor: Annotated[str, typer.Option(help="What describes the pictures.")] = "sift",
-    spherical: Annotated[
-        bool, typer.Option("--spherical", help="Cluster directions, not positions.")
-    ] = False,
-    start: Annotated[str, typer.Option(help="kmeans++ or random.")] = "kmeans++",
-    iterations: Annotated[int, typer.Option(help="Rounds of k-means.")] = 20,
-    memory: Annotated[float, typer.Option(help="Gigabytes the build may use.")] = 4.0,
-    seed: Annotated[int, typer.Option(help="Same seed, same words.")] = 0,
-    index: Annotated[str, typer.Option(help="exact, graph, or auto by size.")] = "auto",
-    strict: Annotated[
-        bool, typer.Option("--strict", help="An unreadable picture is an error.")
-    ] = False,
-    max_keypoints: Annotated[
-        int | None, typer.Option(help="Only the strongest of each picture.")
-    ] = None,
+    source: Annotated[Path, argument("SOURCE", "A folder of public pictures, or features (.h5).")],
+    words: Annotated[int, option("How many words, 1,000 to 1,000,000.")],
+    output: Annotated[Path, output("The dictionary to make.", "FOLDER")],
+    extractor: opt.Extractor = "sift",
+    spherical: Annotated[bool, option("Cluster directions, not positions.")] = False,
+    start: Annotated[str, option("kmeans++ or random.")] = "kmeans++",
+    iterations: Annotated[int, option("Rounds of k-means.")] = 20,
+    memory: Annotated[float, option("Gigabytes the build may use.")] = 4.0,
+    seed: opt.Seed = 0,
+    index: Annotated[str, option("exact, graph, or auto by size.")] = "auto",
+    strict: opt.Strict = False,
+    max_keypoints: opt.MaxKeypoints = None,
     provenance: Annotated[
-        str | None, typer.Option(help="Where the pictures come from, in words.")
+        str | None, option("Where the pictures come from, in words.", shown="unknown")
     ] = None,
-    built_from_map: Annotated[
-        bool, typer.Option("--built-from-map", help="The pictures are those of a map.")
-    ] = False,
+    built_from_map: Annotated[bool, option("The pictures are those of a map.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Cluster the descriptors of public pictures into words.
-
-    The words become public: never build from pictures that must stay private. Stopped, the
+    """The words become public: never build from pictures that must stay private. Stopped, the
     same command goes on where it was.
 
     Example: sfumato dictionary build photos/ --words 16384 -o words
     """
     from sfumato.dictionary import build_dictionary
 
-    with progress_bar(quiet=as_json) as progress:
+    with long_work() as progress:
         made = build_dictionary(
             source,
             num_words=words,
@@ -76,26 +57,17 @@ def build(
     _show(made.manifest, as_json=as_json)
 
 
-@app.command()
 def info(
-    dictionary: Annotated[
-        str, typer.Argument(metavar="PATH_OR_NAME", help="A dictionary, or a bundled name.")
-    ],
+    dictionary: Annotated[str, argument("DICTIONARY", "A dictionary's folder, or a bundled name.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Check a dictionary and show its manifest.
-
-    Example: sfumato dictionary info bsds-16k
-    """
+    """Example: sfumato dictionary info bsds-16k"""
     from sfumato.dictionary import Dictionary
 
     _show(Dictionary.load(dictionary).manifest, as_json=as_json)
 
 
 def _show(manifest: dict[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        emit_json(manifest)
-        return
     facts: dict[str, Any] = {
         "fingerprint": manifest["fingerprint"],
         "extractor": manifest["extractor"],
@@ -122,7 +94,7 @@ def _show(manifest: dict[str, Any], *, as_json: bool) -> None:
             if single is None
             else f"{single['count']} words ({single['share']:.2%}) come from one picture only",
         }
-    emit_facts("Dictionary", facts)
+    emit(as_json, manifest, "Dictionary", facts)
 
 
 def _index(index: dict[str, Any]) -> str:

@@ -5,64 +5,53 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from sfumato.cli.output import JsonFlag, emit_facts, emit_json, note, progress_bar
+from sfumato.cli import options as opt
+from sfumato.cli.command import refuse_given
+from sfumato.cli.options import argument, option, output
+from sfumato.cli.output import JsonFlag, emit, long_work, note
+from sfumato.cli.own_code import find_extractor
 from sfumato.core.errors import InvalidInput
+from sfumato.features.extractors import check_request, extract, extractor_name
+from sfumato.features.folder import extract_folder
+from sfumato.features.writer import FeatureWriter
 
 
 def run(
-    source: Annotated[
-        Path, typer.Argument(metavar="IMAGE_OR_FOLDER", help="A picture, or a folder of them.")
-    ],
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Features file (HDF5, hloc's layout)."),
-    ] = None,
+    source: Annotated[Path, argument("SOURCE", "A picture, or a folder of them.")],
+    output: Annotated[Path | None, output("Features (HDF5, hloc's layout).", shown="none")] = None,
     extractor: Annotated[
-        str,
-        typer.Option(help="sift, rootsift, sift-harris, freak, vgg, beblid, hardnet or sosnet."),
+        str, option("What describes the pictures; module:name for your own.", metavar="NAME")
     ] = "sift",
-    max_keypoints: Annotated[
-        int | None, typer.Option(help="Keep only the strongest of each picture.")
-    ] = None,
-    weights: Annotated[
-        Path | None, typer.Option(help="File of weights, for hardnet and sosnet.")
-    ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Stop at the first picture that cannot be read.")
-    ] = False,
+    max_keypoints: opt.MaxKeypoints = None,
+    weights: Annotated[Path | None, option("Weights, for hardnet and sosnet.")] = None,
+    strict: opt.Strict = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Find and describe the keypoints of one picture or of a folder.
-
-    A folder needs -o; run again after a stop, it goes on where it stopped. One picture
-    without -o is only summarised.
+    """A folder needs -o; run again after a stop, it goes on where it stopped. One picture
+    without -o is only summarised. Extractors: sift, rootsift, sift-harris, freak, vgg, beblid,
+    hardnet and sosnet.
 
     Example: sfumato extract photos/ -o features.h5 --max-keypoints 2000
     """
-    from sfumato.features.extractors import check_request
-
-    check_request(extractor, max_keypoints=max_keypoints, weights=weights)
+    own = find_extractor(extractor)
+    if isinstance(own, str):
+        check_request(own, max_keypoints=max_keypoints, weights=weights)
     options: dict[str, Any] = {"max_keypoints": max_keypoints, "weights": weights}
     if source.is_dir():
         if output is None:
             raise InvalidInput("a folder of pictures needs a features file: add -o features.h5.")
-        _folder(source, output, extractor, options, strict=strict, as_json=as_json)
+        _folder(source, output, own, options, strict=strict, as_json=as_json)
     else:
-        _picture(source, output, extractor, options, as_json=as_json)
+        refuse_given("is for folders, and this is one picture", "strict")
+        _picture(source, output, own, options, as_json=as_json)
 
 
 def _picture(
-    source: Path, output: Path | None, extractor: str, options: dict[str, Any], *, as_json: bool
+    source: Path, output: Path | None, extractor: Any, options: dict[str, Any], *, as_json: bool
 ) -> None:
-    from sfumato.features.extractors import extract
-
     features = extract(source, extractor, **options)
     if output is not None:
-        from sfumato.features.writer import FeatureWriter
-
-        with FeatureWriter(output, extractor=extractor, **options) as writer:
+        with FeatureWriter(output, extractor=features.extractor, **options) as writer:
             if source.name in writer:
                 raise InvalidInput(
                     f"{output} holds {source.name} already; choose another output or remove it."
@@ -70,56 +59,47 @@ def _picture(
             writer.add(source.name, features)
     width, height = features.image_size
     facts = {
-        "extractor": extractor,
+        "extractor": features.extractor,
         "keypoints": len(features),
         "dimension": features.descriptors.shape[1],
         "dtype": str(features.descriptors.dtype),
     }
     written = {} if output is None else {"output": str(output)}
-    if as_json:
-        emit_json({**facts, "image_size": [width, height], **written})
-        return
-    shown = {"image size": f"{width}×{height}", **facts}
-    emit_facts("Features", {**shown, **written})
+    told = {**facts, "image_size": [width, height], **written}
+    emit(as_json, told, "Features", {"image size": f"{width}×{height}", **facts, **written})
 
 
 def _folder(
     source: Path,
     output: Path,
-    extractor: str,
+    extractor: Any,
     options: dict[str, Any],
     *,
     strict: bool,
     as_json: bool,
 ) -> None:
-    from sfumato.features.folder import extract_folder
-
-    with progress_bar(quiet=as_json) as progress:
+    with long_work() as progress:
         report = extract_folder(
             source, output, extractor=extractor, strict=strict, progress=progress, **options
         )
-    facts = {
-        "extractor": extractor,
+    name = extractor_name(extractor)
+    told = {
+        "extractor": name,
+        "output": str(output),
+        "done": report.done,
+        "skipped_existing": report.skipped_existing,
+        "unreadable": [{"name": name, "reason": reason} for name, reason in report.unreadable],
+        "keypoints": report.keypoints,
+    }
+    shown = {
+        "extractor": name,
         "extracted": report.done,
         "keypoints": report.keypoints,
         "already there": report.skipped_existing,
         "unreadable": len(report.unreadable),
         "output": str(output),
     }
-    if as_json:
-        emit_json(
-            {
-                "extractor": extractor,
-                "output": str(output),
-                "done": report.done,
-                "skipped_existing": report.skipped_existing,
-                "unreadable": [
-                    {"name": name, "reason": reason} for name, reason in report.unreadable
-                ],
-                "keypoints": report.keypoints,
-            }
-        )
-    else:
-        emit_facts("Features", facts)
+    emit(as_json, told, "Features", shown)
+    if not as_json:
         for name, reason in report.unreadable:
             note(f"left out {name}: {reason}")

@@ -5,35 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from sfumato.cli.output import JsonFlag, emit_facts, emit_json
-from sfumato.core.errors import InvalidInput
+from sfumato.cli.files import check_output
+from sfumato.cli.options import argument, option, output
+from sfumato.cli.output import JsonFlag, emit
 
 
 def run(
-    source: Annotated[
-        Path, typer.Argument(metavar="RUN", help="A folder of `invert train`, or one checkpoint.")
-    ],
+    source: Annotated[Path, argument("RUN", "A folder of `invert train`, or one checkpoint.")],
     output: Annotated[
-        Path,
-        typer.Option(
-            "-o", "--output", help="The file (.onnx); <extractor>-<kind>.onnx is found by name."
-        ),
+        Path, output("The network (.onnx); <extractor>-<kind>.onnx is found by name.")
     ],
-    compact: Annotated[
-        bool, typer.Option("--compact", help="Weights in 16 and 8 bits: small, nearly the same.")
-    ] = False,
+    compact: Annotated[bool, option("Weights in 16 and 8 bits: small, nearly the same.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Write the network of a run as ONNX, for `sfumato attack` and `invert picture`.
-
-    Needs torch and onnx; using the file needs neither.
+    """The file is for `sfumato attack photo` and `sfumato invert picture`. Writing it needs torch
+    and onnx; using it needs neither.
 
     Example: sfumato invert export runs/sift -o networks/sift-raw.onnx --compact
     """
-    if output.suffix != ".onnx":
-        raise InvalidInput(f"--output must end in .onnx, got {output.name!r}.")
+    check_output(output, ".onnx")
     from sfumato.adversary.invert.export import export_onnx
     from sfumato.adversary.invert.networks import network_file
 
@@ -46,7 +36,4 @@ def run(
         "bytes": output.stat().st_size,
         "found as": network_file(made.extractor, made.kind),
     }
-    if as_json:
-        emit_json({**facts, "output": str(output)})
-    else:
-        emit_facts(f"wrote {output!s}", facts)
+    emit(as_json, {**facts, "output": str(output)}, f"wrote {output!s}", facts)

@@ -5,41 +5,36 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from sfumato.cli import options as opt
+from sfumato.cli.files import check_output
+from sfumato.cli.options import option, output
+from sfumato.cli.output import JsonFlag, emit, long_work
 
-from sfumato.cli.output import JsonFlag, emit_facts, emit_json, progress_bar
-from sfumato.core.errors import InvalidInput
+ValidationOption = Annotated[
+    Path | None, option("Other pictures, to give figures on.", metavar="FOLDER")
+]
 
 
 def run(
-    data: Annotated[Path, typer.Option(help="A folder of pictures to learn from.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The network to write (.onnx).")],
-    validation: Annotated[
-        Path | None, typer.Option(help="A folder of other pictures, to give figures on.")
-    ] = None,
+    data: Annotated[Path, option("Pictures to learn from.", metavar="FOLDER")],
+    output: Annotated[Path, output("The network to write (.onnx).")],
+    validation: ValidationOption = None,
     work: Annotated[
-        Path | None, typer.Option(help="Where the run lives; OUTPUT.run if not given.")
+        Path | None, option("Where the run lives.", metavar="FOLDER", shown="OUTPUT.run")
     ] = None,
-    steps: Annotated[int, typer.Option(help="Steps of training.")] = 10_000,
-    batch: Annotated[int, typer.Option(help="Pictures per step.")] = 1,
-    minutes: Annotated[
-        float | None, typer.Option(help="Stop after this long; the same command goes on.")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Of crops, order and first weights.")] = 0,
-    threads: Annotated[int | None, typer.Option(help="Of torch; its own choice if left out.")] = (
-        None
-    ),
+    steps: Annotated[int, option("Steps of training.")] = 10_000,
+    batch: Annotated[int, option("Pictures per step.")] = 1,
+    minutes: opt.Minutes = None,
+    seed: opt.Seed = 0,
+    threads: opt.Threads = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Train the network that infers angle and size of SIFT keypoints, and export it.
-
-    A release carries neither; neighbouring descriptors give them away. Stopped at any moment,
-    the same command goes on. Needs torch.
+    """A release carries neither angle nor size of a keypoint; neighbouring descriptors give them
+    away. Stopped at any moment, the same command goes on. Needs torch.
 
     Example: sfumato invert frames --data photos/ -o frames.onnx --validation others/
     """
-    if output.suffix != ".onnx":
-        raise InvalidInput(f"--output must end in .onnx, got {output.name!r}.")
+    check_output(output, ".onnx")
     from sfumato.adversary.invert.frames_train import (
         FrameTrainOptions,
         check_export,
@@ -52,7 +47,7 @@ def run(
         steps=steps, batch=batch, max_minutes=minutes, seed=seed, threads=threads
     )
     folder = output.with_name(f"{output.name}.run") if work is None else work
-    with progress_bar(quiet=as_json) as progress:
+    with long_work() as progress:
         report = train_frames(
             data, folder, validation=validation, options=options, progress=progress
         )
@@ -64,11 +59,9 @@ def run(
         **report.scores,
         "output": str(output),
     }
-    if as_json:
-        emit_json({**facts, "finished": report.finished})
-        return
     shown = {
         name.replace("_", " "): f"{value:.3g}" if isinstance(value, float) else str(value)
         for name, value in facts.items()
     }
-    emit_facts("Network for frames" if report.finished else "Network, training unfinished", shown)
+    title = "Network for frames" if report.finished else "Network, training unfinished"
+    emit(as_json, {**facts, "finished": report.finished}, title, shown)

@@ -6,54 +6,42 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from sfumato.cli.files import read_release
-from sfumato.cli.output import JsonFlag, emit_facts, emit_json, progress_bar
+from sfumato.cli import options as opt
+from sfumato.cli.command import refuse_given
+from sfumato.cli.files import check_output, is_release, read_release
+from sfumato.cli.options import argument, option, output
+from sfumato.cli.output import JsonFlag, emit, long_work
+from sfumato.core.defaults import DEFAULT_DICTIONARY
 from sfumato.core.errors import InvalidInput
 from sfumato.core.releases import SubspaceRelease, WordRelease
-from sfumato.core.storage import check_writable, write_file
-from sfumato.core.wire import MAGIC
+from sfumato.core.storage import write_file
 from sfumato.dictionary import Dictionary
 
 if TYPE_CHECKING:
     from sfumato.adversary.invert.encoders import Source
     from sfumato.core.progress import Progress
 
-BUNDLED = "bsds-16k"
-
 
 def run(
-    source: Annotated[
-        Path,
-        typer.Argument(metavar="FILE", help="A release (.sfr) or a features file (.h5)."),
-    ],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The picture to write (.png).")],
+    source: Annotated[Path, argument("FILE", "A release (.sfr) or a features file (.h5).")],
+    output: Annotated[Path, output("The picture to write (.png).")],
     image: Annotated[
-        str | None, typer.Option(help="Which picture of a features file; needed if it has several.")
+        str | None, option("Which picture of a features file that holds several.", metavar="NAME")
     ] = None,
     kind: Annotated[
         str,
-        typer.Option(
-            help="What the network reads: raw recovers descriptors first; words, subspace and "
+        option(
+            "What the network reads: raw recovers descriptors first; words, subspace and "
             "positions need a network of that kind."
         ),
     ] = "raw",
-    networks: Annotated[
-        Path | None, typer.Option(help="Folder with further networks, <extractor>-<kind>.onnx.")
-    ] = None,
-    dictionary: Annotated[
-        str, typer.Option(help="The words of a release of words: a dictionary's folder or name.")
-    ] = BUNDLED,
-    one_look: Annotated[
-        bool, typer.Option("--one-look", help="A quarter of the time, a little worse.")
-    ] = False,
+    networks: opt.Networks = None,
+    dictionary: opt.Dictionary = DEFAULT_DICTIONARY,
+    one_look: Annotated[bool, option("A quarter of the time, a little worse.")] = (False),
     as_json: JsonFlag = False,
 ) -> None:
-    """Paint the picture behind a release or features, as a curious server would.
-
-    With the kind raw, words are taken for the likeliest one and subspaces are read by the vertex
-    attack, which needs to know nothing.
+    """This is what a curious server would do. With the kind raw, words are taken for the
+    likeliest one and subspaces are read by the vertex attack, which needs to know nothing.
 
     Example: sfumato invert picture out.sfr -o painted.png
     """
@@ -63,13 +51,13 @@ def run(
     from sfumato.adversary.invert.reconstruct import Inverter
     from sfumato.adversary.invert.sheet import to_pixels
 
-    if output.suffix != ".png":
-        raise InvalidInput(f"--output must end in .png, got {output.name!r}.")
-    check_writable(output)
+    check_output(output, ".png")
     seen = _read(source, image)
     inverter = Inverter(find_network(seen.extractor, kind, networks))
     words = Dictionary.load(dictionary) if isinstance(seen, WordRelease) else None
-    with progress_bar(quiet=as_json) as progress:
+    if words is None:
+        refuse_given("has words, and this file has none", "dictionary")
+    with long_work() as progress:
         if kind == "raw":
             seen = _recovered(seen, words, progress)
         made = inverter.reconstruct(seen, dictionary=words, one_look=one_look)
@@ -83,23 +71,14 @@ def run(
         "width": width,
         "height": height,
     }
-    if as_json:
-        emit_json({**facts, "remark": made.remark or None, "output": str(output)})
-        return
-    if made.remark:
-        facts["remark"] = made.remark
-    emit_facts(f"wrote {output!s}", facts)
+    shown = facts | ({"remark": made.remark} if made.remark else {})
+    told = {**facts, "remark": made.remark or None, "output": str(output)}
+    emit(as_json, told, f"wrote {output!s}", shown)
 
 
 def _read(path: Path, image: str | None) -> Source:
-    try:
-        with path.open("rb") as file:
-            is_release = file.read(len(MAGIC)) == MAGIC
-    except OSError as error:
-        raise InvalidInput(f"{path} cannot be read: {error.strerror}.") from None
-    if is_release or path.suffix == ".sfr":
-        if image is not None:
-            raise InvalidInput("--image is for features files, a release holds one picture.")
+    if is_release(path):
+        refuse_given("is for features files, a release holds one picture", "image")
         return read_release(path, purpose="paint")
     from sfumato.features.h5 import list_feature_names, read_features
 

@@ -6,41 +6,32 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from sfumato.cli.output import JsonFlag, emit_facts, emit_json, emit_lines, note
+from sfumato.cli import options as opt
+from sfumato.cli.options import argument, option, output
+from sfumato.cli.output import JsonFlag, emit, emit_facts, emit_json, emit_lines, note
 from sfumato.core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from sfumato.service.keys import Key, Keys
 
-app = typer.Typer(
-    help="Make, list and revoke the API keys of a service.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-Store = Annotated[Path, typer.Option(help="The service's folder.")]
 
-
-@app.command()
 def create(
-    store: Store,
-    tenant: Annotated[str, typer.Option(help="Whose maps: letters, digits or . _ -")],
+    store: opt.StoreGiven,
+    tenant: Annotated[str, option("Whose maps: letters, digits or . _ -", metavar="NAME")],
     role: Annotated[
-        str, typer.Option(help="owner: everything of the tenant. query: ask, never change.")
+        str, option("owner: everything of the tenant. query: ask, never change.")
     ] = "query",
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="A new file for the key, readable by you alone."),
+        Path | None, output("A new file for the key, readable by you alone.", shown="printed")
     ] = None,
     expires: Annotated[
-        str | None, typer.Option(help="30d, 12h, 90m or a date in UTC; never if not given.")
+        str | None, option("30d, 12h, 90m or a date in UTC.", metavar="WHEN", shown="never")
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Make a key. Its secret is shown or written once; only its hash is stored.
+    """Its secret is shown or written once; only its hash is stored.
 
     Example: sfumato keys create --store store --tenant museum --role owner -o owner.key
     """
@@ -55,9 +46,9 @@ def create(
         shown = {"key": text} if output is None else {"file": str(output)}
         emit_json({**_as_dict(key), **shown})
     elif output is not None:
-        emit_facts("made", {"id": key.id, "tenant": key.tenant, "role": key.role, "file": output})
+        emit_facts("made", _shown(key) | {"file": output})
     else:
-        note("this is the only time the key is shown; keep it safe.")
+        note(f"this is the only time the key is shown; keep it safe. It expires: {_expiry(key)}.")
         emit_lines([text])
 
 
@@ -92,20 +83,17 @@ def _key_file(path: Path | None) -> Iterator[Callable[[str], None] | None]:
         os.close(file)
 
 
-@app.command("list")
-def list_keys(store: Store, as_json: JsonFlag = False) -> None:
-    """List keys, revoked ones included; secrets cannot be shown.
-
-    Example: sfumato keys list --store store
-    """
-    found = _keys(store).all()
+def list_keys(store: opt.StoreGiven, as_json: JsonFlag = False) -> None:
+    """Example: sfumato keys list --store store"""
+    every = _keys(store).all()
     if as_json:
-        emit_json({"keys": [_as_dict(key) for key in found]})
+        emit_json({"keys": [_as_dict(key) for key in every]})
         return
     rows = [("id", "tenant", "role", "created", "expires", "revoked")]
-    for key in found:
+    for key in every:
         end = f"{key.expires or '-'}{' (expired)' if key.is_expired else ''}"
-        rows.append((key.id, key.tenant, key.role, key.created, end, key.revoked or "-"))
+        day = key.created.partition("T")[0]
+        rows.append((key.id, key.tenant, key.role, day, end, key.revoked or "-"))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     # Whole ids whatever the width of the terminal: `revoke` is given what is shown here.
     emit_lines(
@@ -114,13 +102,12 @@ def list_keys(store: Store, as_json: JsonFlag = False) -> None:
     )
 
 
-@app.command()
 def revoke(
-    key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id, as `list` shows it.")],
-    store: Store,
+    key_id: Annotated[str, argument("ID", "The key's id, as `keys list` shows it.")],
+    store: opt.StoreGiven,
     as_json: JsonFlag = False,
 ) -> None:
-    """Revoke a key at once: also for what it is sending now.
+    """It ends at once: also for what it is sending now.
 
     Example: sfumato keys revoke 0123456789abcdef --store store
     """
@@ -128,10 +115,7 @@ def revoke(
 
     with one_sentence(store):
         key = _keys(store).revoke(key_id)
-    if as_json:
-        emit_json(_as_dict(key))
-    else:
-        emit_facts("revoked", {"id": key.id, "tenant": key.tenant, "role": key.role})
+    emit(as_json, _as_dict(key), "revoked", _shown(key))
 
 
 def _keys(store: Path, *, make: bool = False) -> Keys:
@@ -143,12 +127,14 @@ def _keys(store: Path, *, make: bool = False) -> Keys:
     return Keys(Database(store))
 
 
-def _as_dict(key: Key) -> dict[str, str | None]:
-    return {
-        "id": key.id,
-        "tenant": key.tenant,
-        "role": key.role,
-        "created": key.created,
-        "expires": key.expires,
-        "revoked": key.revoked,
-    }
+def _as_dict(key: Key) -> dict[str, Any]:
+    names = ("id", "tenant", "role", "created", "expires", "revoked")
+    return {name: getattr(key, name) for name in names}
+
+
+def _shown(key: Key) -> dict[str, Any]:
+    return {"id": key.id, "tenant": key.tenant, "role": key.role, "expires": _expiry(key)}
+
+
+def _expiry(key: Key) -> str:
+    return "never" if key.expires is None else key.expires

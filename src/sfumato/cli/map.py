@@ -1,4 +1,4 @@
-"""`sfumato map build`, `import`, `info`, `index` and `push`."""
+"""`sfumato map build`, `import`, `info` and `index`."""
 
 from __future__ import annotations
 
@@ -6,57 +6,50 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from sfumato.cli import map_push
-from sfumato.cli.output import JsonFlag, emit_facts, emit_json, note, progress_bar
+from sfumato.cli import options as opt
+from sfumato.cli.command import applies
+from sfumato.cli.files import refuse_existing
+from sfumato.cli.options import argument, option, output
+from sfumato.cli.output import JsonFlag, emit, long_work, note
+from sfumato.core.defaults import DEFAULT_DICTIONARY
 from sfumato.core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from sfumato.server.mapping import Map
 
-app = typer.Typer(
-    help="Build maps from your own pictures, import COLMAP models, send them to a server.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
+OutputOption = Annotated[Path, output("The map to make.", "FOLDER")]
+
+
+@applies(
+    {
+        "--cameras --pairs --max-keypoints --extractor --strict": "not --from-releases",
+        "--focal": "--from-releases",
+    }
 )
-
-Output = Annotated[Path, typer.Option("--output", "-o", help="Folder to make for the map.")]
-
-
-@app.command()
 def build(
-    output: Output,
+    output: OutputOption,
     sources: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="[IMAGES_OR_SCENE]...", help="Folders of pictures, or scenes."),
+        list[Path] | None, argument("FOLDER", "Folders of pictures, or scenes.")
     ] = None,
     from_releases: Annotated[
-        Path | None, typer.Option(help="Folder of releases (.sfr) instead of pictures.")
+        Path | None, option("Releases (.sfr) instead of pictures.", metavar="FOLDER")
     ] = None,
     focal: Annotated[
-        float | None,
-        typer.Option(help="Focal length in pixels, where releases carry no camera."),
+        float | None, option("Focal length in pixels, where releases carry no camera.")
     ] = None,
     cameras: Annotated[
-        Path | None, typer.Option(help="cameras.json of a folder that has none inside.")
+        Path | None, option("cameras.json of a folder that has none inside.")
     ] = None,
-    extractor: Annotated[str, typer.Option(help="What describes the pictures.")] = "sift",
-    max_keypoints: Annotated[
-        int | None, typer.Option(help="Only the strongest of each picture.")
-    ] = None,
+    extractor: opt.Extractor = "sift",
+    max_keypoints: opt.MaxKeypoints = None,
     pairs: Annotated[
-        Path | None, typer.Option(help="pairs.txt: which pictures of one folder to compare.")
+        Path | None, option("pairs.txt: the pictures of one folder to compare.", shown="all")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the reconstruction.")] = 0,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="An unreadable picture is an error.")
-    ] = False,
+    seed: opt.Seed = 0,
+    strict: opt.Strict = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Build a map from the map-maker's own pictures.
-
-    A folder with cameras.json beside images/ is a scene with known poses. Without it poses are
+    """A folder with cameras.json beside images/ is a scene with known poses. Without it poses are
     reconstructed. Several folders become one map, each in a world of its own. Stopped, the same
     command goes on with the pictures extracted so far.
 
@@ -68,21 +61,16 @@ def build(
     from sfumato.features.extractors import check_request
 
     if from_releases is not None:
-        if sources or cameras is not None or pairs is not None or max_keypoints is not None:
-            raise InvalidInput(
-                "--from-releases builds from releases alone; leave out pictures, --cameras, "
-                "--pairs and --max-keypoints."
-            )
+        if sources:
+            raise InvalidInput("--from-releases builds from releases alone; leave out pictures.")
         _build_from_releases(from_releases, output, focal, seed, as_json=as_json)
         return
     if not sources:
         raise InvalidInput(
-            "give IMAGES_OR_SCENE (folders), or --from-releases with a folder of releases."
+            "give folders of pictures, or --from-releases with a folder of releases."
         )
-    if focal is not None:
-        raise InvalidInput("--focal belongs to --from-releases; pictures say theirs in EXIF.")
     check_request(extractor, max_keypoints=max_keypoints)
-    _check_output(output)
+    refuse_existing(output)
     work = output.with_name(output.name + ".partial")
     options: dict[str, Any] = {
         "extractor": extractor,
@@ -91,61 +79,43 @@ def build(
         "strict": strict,
         "work": work,
     }
-    with progress_bar(quiet=as_json) as progress:
+    with long_work() as progress:
         world = _build(sources, cameras, pairs, options | {"progress": progress})
         world.save(output)
     shutil.rmtree(work, ignore_errors=True)
     _show(world, output, as_json=as_json)
 
 
-@app.command("import")
 def import_(
-    model: Annotated[Path, typer.Argument(help="Folder of a COLMAP model, .bin or .txt.")],
-    features: Annotated[Path, typer.Option(help="The features file it was made from (HDF5).")],
-    output: Output,
+    model: Annotated[Path, argument("MODEL", "Folder of a COLMAP model, .bin or .txt.")],
+    features: Annotated[Path, option("The features it was made from (HDF5).")],
+    output: OutputOption,
     extractor: Annotated[
-        str | None, typer.Option(help="Who made the features, if the file does not say.")
+        str | None, option("Who made the features.", metavar="NAME", shown="what the file says")
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Make a map from a COLMAP model and hloc's features file.
-
-    Example: sfumato map import sfm/ --features features.h5 --extractor sift -o town-map
-    """
+    """Example: sfumato map import sfm/ --features features.h5 --extractor sift -o town-map"""
     from sfumato.server.mapping import import_map
 
-    _check_output(output)
-    with progress_bar(quiet=as_json) as progress:
+    refuse_existing(output)
+    with long_work() as progress:
         world = import_map(model, features, extractor=extractor, progress=progress)
         world.save(output)
     _show(world, output, as_json=as_json)
 
 
-@app.command()
-def info(
-    map_folder: Annotated[Path, typer.Argument(metavar="MAP", help="Folder of a map.")],
-    as_json: JsonFlag = False,
-) -> None:
-    """Check a map and say what it holds.
-
-    Example: sfumato map info town-map
-    """
+def info(map: opt.Map, as_json: JsonFlag = False) -> None:
+    """Example: sfumato map info town-map"""
     from sfumato.server.mapping import Map
 
-    _show(Map.load(map_folder), map_folder, as_json=as_json)
+    _show(Map.load(map), map, as_json=as_json)
 
 
-@app.command()
 def index(
-    map_folder: Annotated[Path, typer.Argument(metavar="MAP", help="Folder of a map.")],
-    dictionary: Annotated[
-        str, typer.Option(help="Folder of a dictionary, or the name of a bundled one.")
-    ],
-    as_json: JsonFlag = False,
+    map: opt.Map, dictionary: opt.Dictionary = DEFAULT_DICTIONARY, as_json: JsonFlag = False
 ) -> None:
-    """File a map under the words of a dictionary, so that queries need not do it.
-
-    Without this every `sfumato localize` computes the index again and keeps it in memory.
+    """Without this every `sfumato localize` computes the index again and keeps it in memory.
 
     Example: sfumato map index town-map --dictionary bsds-16k
     """
@@ -153,12 +123,9 @@ def index(
     from sfumato.server.mapping import Map
     from sfumato.server.mapping.filing import file_under
 
-    world = Map.load(map_folder)
+    world = Map.load(map)
     file_under(world, Dictionary.load(dictionary))
-    _show(world, map_folder, as_json=as_json)
-
-
-app.command("push")(map_push.run)
+    _show(world, map, as_json=as_json)
 
 
 def _build_from_releases(
@@ -166,7 +133,7 @@ def _build_from_releases(
 ) -> None:
     from sfumato.server.mapping.releases import build_map_from_releases, read_releases
 
-    _check_output(output)
+    refuse_existing(output)
     releases = read_releases(folder)
     if focal is None and any(one.camera is None for one in releases.values()):
         missing = sum(one.camera is None for one in releases.values())
@@ -174,7 +141,7 @@ def _build_from_releases(
             f"{missing} of {len(releases)} releases carry no camera; give --focal PIXELS to begin "
             "with, or protect with --camera."
         )
-    with progress_bar(quiet=as_json) as progress:
+    with long_work() as progress:
         world = build_map_from_releases(releases, focal=focal, seed=seed, progress=progress)
         world.save(output)
     _show(world, output, as_json=as_json)
@@ -196,23 +163,16 @@ def _build(
     return build_map(scene.images, cameras=scene.cameras, poses=scene.poses, pairs=pairs, **options)
 
 
-def _check_output(output: Path) -> None:
-    """Told before the long work, not after it."""
-    if output.exists():
-        raise InvalidInput(f"{output} exists already; choose another name or remove it.")
-
-
 def _show(world: Map, folder: Path, *, as_json: bool) -> None:
     from sfumato.server.mapping import describe_map
 
     size = sum(file.stat().st_size for file in folder.iterdir())
     words = world.filed_under
     figures = describe_map(world)
-    if as_json:
-        facts = {"facts": dict(world.facts), "word_indices": words, "bytes": size}
-        emit_json({**figures, **facts, "output": str(folder)})
-        return
-    emit_facts(
+    facts = {"facts": dict(world.facts), "word_indices": words, "bytes": size}
+    emit(
+        as_json,
+        {**figures, **facts, "output": str(folder)},
         "Map",
         {
             "images": f"{figures['images']} by {figures['cameras']} cameras",
@@ -227,7 +187,7 @@ def _show(world: Map, folder: Path, *, as_json: bool) -> None:
             "folder": str(folder),
         },
     )
-    for part in world.facts.get("scenes", [world.facts]):
+    for part in [] if as_json else world.facts.get("scenes", [world.facts]):
         for name, reason in part.get("unreadable", []):
             note(f"left out {name}: {reason}")
         placed = part.get("unregistered", [])

@@ -2,63 +2,42 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from sfumato.cli.output import JsonFlag, emit_facts, emit_json
-from sfumato.cli.server_options import (
-    AllowHttpOption,
-    CaFileOption,
-    KeyFileOption,
-    read_certificates,
-    read_key,
-)
+from sfumato.cli import options as opt
+from sfumato.cli.options import option
+from sfumato.cli.output import JsonFlag, emit
+from sfumato.cli.server_options import Server
 from sfumato.cli.values import names
 
 
 def run(
-    map_folder: Annotated[Path, typer.Argument(metavar="MAP", help="Folder of a map.")],
-    server: Annotated[str, typer.Option(help="Address of the server, https://…")],
+    map: opt.Map,
+    server: Server,
     name: Annotated[
-        str | None, typer.Option(help="The map's name there; the folder's by default.")
+        str | None, option("The map's name there.", metavar="NAME", shown="the folder's")
     ] = None,
     accept: Annotated[
-        str, typer.Option(help="Kinds of releases it may be asked with: words, plain, subspaces.")
+        str, option("Releases it may be asked with: words, plain, subspaces.", metavar="KIND,…")
     ] = "words",
-    key_file: KeyFileOption = None,
-    allow_http: AllowHttpOption = False,
-    ca_file: CaFileOption = None,
-    deadline: Annotated[float, typer.Option(help="Seconds the upload may take.")] = 3600.0,
+    deadline: Annotated[float, option("Seconds the upload may take.")] = 3600.0,
     as_json: JsonFlag = False,
 ) -> None:
-    """Upload a map to a server, with a key of the role owner.
-
-    The map is checked here and, against its digest, there. It is visible when it is whole.
+    """It needs a key of the role owner. The map is checked here and, against its digest, there.
+    It is visible when it is whole.
 
     Example: sfumato map push town-map --server https://maps.example --key-file owner.key
     """
-    from sfumato.client import Client
     from sfumato.server.mapping import Map
 
     kinds = names(accept)
-    key = read_key(key_file)
-    Map.load(map_folder)
-    with Client(
-        server,
-        key,
-        timeout=min(deadline, 600.0),
-        deadline=deadline,
-        allow_http=allow_http,
-        verify=read_certificates(ca_file),
-    ) as client:
-        made = client.push_map(map_folder, name=name or map_folder.resolve().name, accept=kinds)
-    if as_json:
-        emit_json(made.model_dump(mode="json"))
-        return
+    with server.client(deadline=deadline, timeout=600.0) as client:
+        Map.load(map)
+        made = client.push_map(map, name=name or map.resolve().name, accept=kinds)
     words = ", ".join(f"{one.name or one.fingerprint[:16]}" for one in made.dictionaries)
-    emit_facts(
+    emit(
+        as_json,
+        made.model_dump(mode="json"),
         "Map on the server",
         {
             "name": made.name,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sfumato.core.errors import InvalidInput
@@ -13,34 +12,17 @@ _LARGEST = 1 << 63
 _INFINITE = ("inf", "+inf", "infinity", "+infinity", "-inf", "-infinity")
 
 
-def check_numbers(command: Any, words: list[str]) -> None:
-    """Have every command of a tree look at its numbers before it runs.
+def check_numbers(options: Mapping[str, Any], words: Sequence[str]) -> None:
+    """Look at every number of a command before it runs.
 
     Python reads 1e400 as infinity, which means "no protection" to some options. Who wants that
-    must write inf.
+    must write inf: one of the words of the command line is it then.
     """
     values = [word.partition("=")[2] or word for word in words]
     infinite = any(value.strip().lower() in _INFINITE for value in values)
-    for one in _commands(command):
-        one.callback = _checking(one.callback, infinite)
-
-
-def _commands(command: Any) -> Iterator[Any]:
-    for child in getattr(command, "commands", {}).values():
-        yield from _commands(child)
-    if command.callback is not None:
-        yield command
-
-
-def _checking(callback: Any, infinite: bool) -> Any:
-    @functools.wraps(callback)
-    def checked(**options: Any) -> Any:
-        for name, value in options.items():
-            for number in value if isinstance(value, list | tuple) else (value,):
-                _check(name.replace("_", "-"), number, infinite)
-        return callback(**options)
-
-    return checked
+    for name, value in options.items():
+        for number in value if isinstance(value, list | tuple) else (value,):
+            _check(name.replace("_", "-"), number, infinite)
 
 
 def _check(name: str, value: Any, infinite: bool) -> None:

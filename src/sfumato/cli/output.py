@@ -1,26 +1,78 @@
-"""What every command shares: one JSON object or readable text, progress on stderr."""
+"""What every command shares: one JSON object or readable text on stdout, the rest on stderr."""
 
 from __future__ import annotations
 
 import json
+import logging
 import math
 import sys
+import threading
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as RichProgress
-from rich.table import Table
-from rich.text import Text
 
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
 from sfumato.core.text import json_visible, visible
 
+if TYPE_CHECKING:  # rich is imported when something is printed, so that --help is fast
+    from rich.console import Console
+    from rich.table import Table
+
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines.")]
+QuietFlag = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print results and errors, nothing else.")
+]
+VerboseFlag = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Log what happens, never what is in a picture.")
+]
+
+SECONDS_BETWEEN_LINES = 10.0  # of long work, where stderr is a file or a pipe
+
+
+class _Voice(logging.Handler):
+    """How much the running command says, and under which name."""
+
+    command = ""
+    quiet = False
+    verbose = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        note(f"{self.command}: {record.getMessage()}")
+
+
+_voice = _Voice()
+_log = logging.getLogger("sfumato")
+
+
+def speak(command: str, *, quiet: bool, verbose: bool) -> None:
+    """Say as much as was asked for, before or behind the name of the command."""
+    _voice.command = command
+    _voice.quiet |= quiet
+    _voice.verbose |= verbose
+    if _voice.quiet and _voice.verbose:
+        raise InvalidInput("--quiet and --verbose contradict each other; leave one of them out.")
+    if verbose:
+        _log.addHandler(_voice)
+        _log.setLevel(logging.INFO)
+
+
+def speak_as_usual() -> None:
+    """Forget what an earlier command of this process was asked for."""
+    _voice.command, _voice.quiet, _voice.verbose = "", False, False
+    _log.removeHandler(_voice)
+    _log.setLevel(logging.NOTSET)
+
+
+def emit(as_json: bool, facts: dict[str, Any], title: str, shown: dict[str, Any]) -> None:
+    """Facts as one JSON object, or what is shown of them to people."""
+    if as_json:
+        emit_json(facts)
+    else:
+        emit_facts(title, shown)
 
 
 def emit_json(result: dict[str, Any]) -> None:
@@ -41,7 +93,7 @@ def _plain(value: Any) -> Any:
 
 def emit_facts(title: str, facts: dict[str, Any]) -> None:
     """Print named values one to a line, the names aligned."""
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table = make_table(show_header=False)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in facts.items():
@@ -49,6 +101,13 @@ def emit_facts(title: str, facts: dict[str, Any]) -> None:
     with printer() as console:
         console.print(visible(title), style="bold")
         console.print(table)
+
+
+def make_table(**options: Any) -> Table:
+    """A table without lines, as all commands print them."""
+    from rich.table import Table
+
+    return Table(**{"box": None, "pad_edge": False, "padding": (0, 2, 0, 0)} | options)
 
 
 def emit_lines(lines: Iterable[str]) -> None:
@@ -68,7 +127,13 @@ def begin_output(as_json: bool, line: str) -> None:
 
 
 def note(text: str) -> None:
-    """One line on stderr."""
+    """One line on stderr, unless the command is to be quiet."""
+    if not _voice.quiet:
+        complain(text)
+
+
+def complain(text: str) -> None:
+    """One line on stderr: why the command failed."""
     if sys.stderr is not None:
         with suppress(OSError, ValueError):  # nobody listens; what is done goes on
             sys.stderr.write(f"sfumato: {visible(text)}\n")
@@ -77,18 +142,20 @@ def note(text: str) -> None:
 @contextmanager
 def printer() -> Iterator[Console]:
     """A console that takes every text as text, without markup; printed when it is left."""
-    console = _Plainly(highlight=False)
+    from rich.console import Console
+    from rich.text import Text
+
+    class Plainly(Console):
+        """The one place where foreign text could become colours, links or moves of the cursor."""
+
+        def render_str(self, text: str, **options: Any) -> Text:
+            plain: dict[str, Any] = {**options, "markup": False, "emoji": False}
+            return super().render_str(visible(text, keep="\n"), **plain)
+
+    console = Plainly(highlight=False)
     with console.capture() as captured:
         yield console
-    _write(captured.get())
-
-
-class _Plainly(Console):
-    """The one place where foreign text could become colours, links or moves of the cursor."""
-
-    def render_str(self, text: str, **options: Any) -> Text:
-        plain: dict[str, Any] = {**options, "markup": False, "emoji": False}
-        return super().render_str(visible(text, keep="\n"), **plain)
+    _write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
 
 
 def _write(text: str) -> None:
@@ -103,11 +170,32 @@ def _write(text: str) -> None:
 
 
 @contextmanager
-def progress_bar(*, quiet: bool = False) -> Iterator[Progress]:
-    """A progress bar on stderr where a person is watching, silence elsewhere."""
-    if quiet or sys.stderr is None or not sys.stderr.isatty():
+def long_work() -> Iterator[Progress]:
+    """Show that long work is alive: a bar where a person watches, else a line now and then."""
+    if _voice.quiet or sys.stderr is None:
         yield silent
         return
+    with _bar() if sys.stderr.isatty() else _lines() as show:
+        stages: set[str] = set()
+
+        def report(stage: str, done: int, total: int) -> None:
+            # "training: loss 0.31": what follows the colon may change, the stage stays the same.
+            stage = visible(stage)
+            name = stage.partition(":")[0]
+            if _voice.verbose and name not in stages:
+                note(f"{_voice.command}: {name} begins, {total:,} to do")
+            stages.add(name)
+            show(stage, done, total)
+
+        yield report
+
+
+@contextmanager
+def _bar() -> Iterator[Progress]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as RichProgress
+
     with RichProgress(
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -118,12 +206,31 @@ def progress_bar(*, quiet: bool = False) -> Iterator[Progress]:
     ) as bar:
         tasks: dict[str, Any] = {}
 
-        def report(stage: str, done: int, total: int) -> None:
-            # "training: loss 0.31": what follows the colon may change, the bar stays the same.
-            stage = visible(stage)
+        def show(stage: str, done: int, total: int) -> None:
             name = stage.partition(":")[0]
             if name not in tasks:
                 tasks[name] = bar.add_task(stage, total=total)
             bar.update(tasks[name], description=stage, completed=done, total=total)
 
-        yield report
+        yield show
+
+
+@contextmanager
+def _lines() -> Iterator[Progress]:
+    """A thread says how far the work is, also while the work itself reports nothing."""
+    start, state, over = time.monotonic(), [""], threading.Event()
+
+    def show(stage: str, done: int, total: int) -> None:
+        state[0] = f"{stage}, {done:,} of {total:,}, "
+
+    def tell() -> None:
+        while not over.wait(SECONDS_BETWEEN_LINES):
+            note(f"{_voice.command}: {state[0]}{time.monotonic() - start:.0f} s")
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield show
+    finally:
+        over.set()
+        teller.join()

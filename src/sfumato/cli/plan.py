@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-from rich.table import Table
-
-from sfumato.cli.output import JsonFlag, emit_json, printer, progress_bar
+from sfumato.cli import options as opt
+from sfumato.cli.options import option
+from sfumato.cli.output import JsonFlag, emit_json, long_work, make_table, printer
+from sfumato.core.defaults import DEFAULT_DICTIONARY
 from sfumato.core.types import NOT_PROTECTED
 from sfumato.dictionary import Dictionary
 
@@ -17,28 +16,26 @@ if TYPE_CHECKING:
 
 
 def run(
-    world: Annotated[Path, typer.Argument(metavar="MAP", help="The folder of a map.")],
-    epsilon: Annotated[float, typer.Option(help="ε per descriptor.")],
+    map: opt.Map,
+    epsilon: Annotated[float, option("ε per descriptor.")],
     picture_epsilon: Annotated[
-        float | None, typer.Option(help="The most a whole picture may spend, N·ε.")
+        float | None, option("The most a whole picture may spend, N·ε.", shown="no limit")
     ] = None,
     keep: Annotated[
-        int | None, typer.Option(help="Devices send the N strongest keypoints: try this N only.")
+        int | None, option("Devices send the N strongest keypoints: try this N only.")
     ] = None,
     hidden: Annotated[
-        float, typer.Option(help="Share of the keypoints that suppression will take, 0 to 1.")
+        float, option("Share of the keypoints that suppression will take, 0 to 1.")
     ] = 0.0,
-    dictionary: Annotated[str, typer.Option(help="A dictionary's folder or name.")] = "bsds-16k",
-    images: Annotated[int, typer.Option(help="Images of the map to try each setting on.")] = 10,
+    dictionary: opt.Dictionary = DEFAULT_DICTIONARY,
+    images: Annotated[int, option("Images of the map to try each setting on.")] = 10,
     max_distance: Annotated[
-        float, typer.Option(help="A trial succeeds within this distance, in the map's unit …")
+        float, option("A trial succeeds within this distance, in the map's unit …")
     ] = 0.25,
-    max_angle: Annotated[float, typer.Option(help="… and within this angle, in degrees.")] = 2.0,
+    max_angle: Annotated[float, option("… and within this angle, in degrees.")] = 2.0,
     as_json: JsonFlag = False,
 ) -> None:
-    """Predict the share localized for each |K|, ω and number of keypoints.
-
-    Images of the map are localized in the map without them. Queries that look different
+    """Images of the map are localized in the map without them. Queries that look different
     will do worse.
 
     Example: sfumato plan map/ --epsilon 8 --picture-epsilon 8000
@@ -46,9 +43,9 @@ def run(
     from sfumato.privacy.plan import plan
     from sfumato.server.mapping import Map
 
-    with progress_bar(quiet=as_json) as progress:
+    with long_work() as progress:
         made = plan(
-            Map.load(world),
+            Map.load(map),
             Dictionary.load(dictionary),
             epsilon=epsilon,
             picture_epsilon=picture_epsilon,
@@ -93,7 +90,7 @@ def _choice(choice: Choice) -> dict[str, Any]:
 def _print(made: Plan) -> None:
     best = made.recommended
     keypoints = "all keypoints" if best.max_keypoints is None else f"{best.max_keypoints} keypoints"
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table = make_table()
     for name in (
         "|K|",
         "ω",

@@ -11,35 +11,11 @@ from typing import Annotated
 import typer
 
 from sfumato import __version__
-from sfumato.cli import (
-    attack,
-    audit,
-    classify,
-    demo,
-    dictionary,
-    experiment,
-    extract,
-    invert,
-    keys,
-    localize,
-    plan,
-    protect,
-    serve,
-    store,
-)
-from sfumato.cli import map as maps
-from sfumato.cli.numbers import check_numbers
-from sfumato.cli.output import emit_lines, note
+from sfumato.cli.command import LazyGroup, make_command
+from sfumato.cli.experiment import Experiments
+from sfumato.cli.output import complain, emit_lines, speak_as_usual
 from sfumato.core.errors import MissingExtra, SfumatoError
 from sfumato.core.extras import public_name
-
-app = typer.Typer(
-    name="sfumato",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
 
 
 def _show_version(wanted: bool) -> None:
@@ -48,8 +24,7 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
-def root(
+def _root(
     version: Annotated[
         bool,
         typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
@@ -57,27 +32,98 @@ def root(
 ) -> None:
     """Privacy toolkit for image features: protect, work with, attack and measure.
 
-    First: sfumato demo. Then: sfumato protect PHOTO --explain --epsilon 8
+    First: sfumato demo. Then: sfumato protect IMAGE --explain --epsilon 8
     """
 
 
-app.command("demo")(demo.run)
-app.command("extract")(extract.run)
-app.add_typer(dictionary.app, name="dictionary")
-app.add_typer(maps.app, name="map")
-app.command("protect")(protect.run)
-app.command("localize")(localize.run)
-app.command("attack")(attack.run)
-app.add_typer(invert.app, name="invert")
-app.add_typer(classify.app, name="classify")
-app.command("serve")(serve.run)
-app.add_typer(store.app, name="store")
-app.add_typer(keys.app, name="keys")
-app.command("plan")(plan.run)
-app.command("audit")(audit.run)
-app.add_typer(experiment.app, name="experiment")
+def _group(summary: str, **entries: tuple[str, str]) -> LazyGroup:
+    named = {name.rstrip("_"): entry for name, entry in entries.items()}
+    return LazyGroup(named, help=summary)
 
 
+#: Every command: where its function is, and the first line of its help.
+COMMANDS: dict[str, tuple[str, str] | LazyGroup] = {
+    "demo": ("demo:run", "Localize photographs of a room, and show what left the device."),
+    "extract": ("extract:run", "Find and describe the keypoints of a picture or of a folder."),
+    "dictionary": _group(
+        "Build public dictionaries, or say what one is made of.",
+        build=("dictionary:build", "Cluster the descriptors of public pictures into words."),
+        info=("dictionary:info", "Check a dictionary and show its manifest."),
+    ),
+    "map": _group(
+        "Build, import and look at maps, and send them to a server.",
+        build=("map:build", "Build a map from the map-maker's own pictures."),
+        import_=("map:import_", "Make a map from a COLMAP model and hloc's features file."),
+        info=("map:info", "Check a map and say what it holds."),
+        index=("map:index", "File a map under a dictionary, so that queries need not."),
+        push=("map_push:run", "Upload a map to a server."),
+    ),
+    "protect": ("protect:run", "Replace descriptors of a photograph by random public words."),
+    "localize": ("localize:run", "Find the pose of a release in a map, or say why there is none."),
+    "ask": _group(
+        "Ask a server where a picture was taken; it stays here.",
+        photo=("ask:ask_photo", "Protect a photograph, send its words, and print the pose."),
+        release=("ask:ask_release", "Send a release that exists, and print the pose."),
+    ),
+    "ledger": _group(
+        "Look at the account of what left this device.",
+        show=("ledger:show", "Say what has been spent, and what no ε protects."),
+    ),
+    "attack": _group(
+        "Show what a curious server can make of what it is sent.",
+        photo=("attack_photo:run", "Send a photograph in every way and paint it again, as a page."),
+        release=("attack_release:run", "Run every attack that applies to a release."),
+    ),
+    "invert": _group(
+        "Train and use networks that paint pictures from features.",
+        train=("invert_train:run", "Train a network that paints pictures from what is sent."),
+        frames=("invert_frames:run", "Train the network that infers angle and size of keypoints."),
+        export=("invert_export:run", "Write the network of a run as ONNX."),
+        picture=("invert_picture:run", "Paint the picture behind a release or features."),
+    ),
+    "classify": _group(
+        "Learn from pictures that were randomized before sharing.",
+        encoder=("classify_encoder:run", "Make an encoder, which turns pictures into codes."),
+        protect=("classify_protect:run", "Randomize the codes of pictures, one release for each."),
+        train=("classify:train", "Learn a classifier from releases."),
+        predict=("classify:predict", "Classify pictures that are here, or releases."),
+    ),
+    "serve": ("serve:run", "Serve maps to devices that send releases, never pictures."),
+    "store": _group(
+        "Check, repair, back up and restore a service's folder.",
+        check=("store:check", "Compare metadata, folders and every checksum."),
+        repair=("store:repair_store", "Take in maps that the metadata does not know."),
+        backup=("store:backup", "Write a checked copy of keys and maps."),
+        restore=("store:restore_store", "Make a store from a backup."),
+    ),
+    "keys": _group(
+        "Make, list and revoke the API keys of a service.",
+        create=("keys:create", "Make a key."),
+        list=("keys:list_keys", "List keys, revoked ones included; secrets cannot be shown."),
+        revoke=("keys:revoke", "Revoke a key."),
+    ),
+    "plan": ("plan:run", "Predict which |K|, ω and number of keypoints suit a map."),
+    "audit": ("audit:run", "Measure the ε of a mechanism and compare it with its claim."),
+    "experiment": Experiments(),
+    "completion": ("completion:run", "Print what makes a shell complete commands and options."),
+}
+
+
+def make_root() -> LazyGroup:
+    """The command `sfumato` with all its commands."""
+    own = make_command("sfumato", _root)
+    settings = {"help_option_names": ["-h", "--help"]}
+    return LazyGroup(
+        COMMANDS,
+        name="sfumato",
+        help=own.help,
+        params=own.params,
+        callback=own.callback,
+        context_settings=settings,
+    )
+
+
+COMPLETE_VARIABLE = "_SFUMATO_COMPLETE"  # set by the shell's completion
 _LOST = "the output cannot be written ({}); what was to be shown is lost."
 
 
@@ -85,9 +131,12 @@ def run_command(words: list[str]) -> int:
     """Run one command; its exit code."""
     output = sys.stdout
     try:
-        command = typer.main.get_command(app)
-        check_numbers(command, words)
-        code = command(args=words or ["--help"], prog_name="sfumato", standalone_mode=False)
+        if COMPLETE_VARIABLE in os.environ:
+            from typer.completion import completion_init  # type: ignore[attr-defined]
+
+            completion_init()
+        command, shown = make_root(), words or ["--help"]
+        code = command(args=shown, prog_name="sfumato", standalone_mode=False, obj=words)
         sys.stdout.flush()
     except typer.Abort:
         code = 130
@@ -109,13 +158,15 @@ def run_command(words: list[str]) -> int:
         return _refused(_about(error))
     except MemoryError:
         return _refused("there is not enough memory for this; give it smaller input.")
+    finally:
+        speak_as_usual()
     if code == 130:
-        note("stopped")
+        complain("stopped")
     return code if isinstance(code, int) else 0
 
 
 def _refused(sentence: str) -> int:
-    note(" ".join(sentence.split("\n")))
+    complain(" ".join(sentence.split("\n")))
     try:
         sys.stdout.flush()
     except (OSError, ValueError):  # what Python still holds for a lost output goes nowhere

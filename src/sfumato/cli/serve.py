@@ -7,40 +7,52 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
+from sfumato.cli.options import option
 from sfumato.cli.output import JsonFlag, emit_json, emit_lines
 from sfumato.core.errors import InvalidInput
+from sfumato.service.settings import Settings, from_environment
+
+_USUAL = Settings()
 
 
 def run(
     store: Annotated[
-        Path | None, typer.Option(help="Folder of maps, keys and metadata; made if missing.")
+        Path | None,
+        option(
+            "Maps, keys and metadata; made if missing.", metavar="STORE", shown=f"{_USUAL.store}"
+        ),
     ] = None,
     dictionary: Annotated[
-        list[str] | None, typer.Option(help="A dictionary's folder or name; may come repeatedly.")
+        list[str] | None,
+        option(
+            "Public words: a dictionary's folder or name; may come repeatedly.",
+            metavar="DICTIONARY",
+            shown=", ".join(_USUAL.dictionaries),
+        ),
     ] = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
-    port: Annotated[int | None, typer.Option(help="0: any free one, printed when ready.")] = None,
-    workers: Annotated[int | None, typer.Option(help="Processes that answer.")] = None,
-    parallel: Annotated[int | None, typer.Option(help="Localizations of each at once.")] = None,
-    read_only: Annotated[
-        bool | None, typer.Option("--read-only", help="Never write to the store.")
+    host: Annotated[str | None, option("Address to listen on.", shown=_USUAL.host)] = None,
+    port: Annotated[
+        int | None, option("0: any free one, printed when ready.", shown=f"{_USUAL.port}")
     ] = None,
+    workers: Annotated[
+        int | None, option("Processes that answer.", shown=f"{_USUAL.workers}")
+    ] = None,
+    parallel: Annotated[
+        int | None, option("Localizations of each at once.", shown=f"{_USUAL.parallel}")
+    ] = None,
+    read_only: Annotated[bool | None, option("Never write to the store.")] = None,
     config: Annotated[
-        Path | None, typer.Option(help="TOML file of settings; docs/deploy.md lists them all.")
+        Path | None, option("TOML of settings; docs/deploy.md lists them all.", shown="none")
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Serve maps to devices that send protected releases, never pictures.
-
-    Settings come from --config, then from SFUMATO_… variables, then from these options. There is
-    no TLS in here: put a reverse proxy in front. Stop with SIGTERM; answers under way are finished.
+    """Settings come from --config, then from SFUMATO_… variables, then from these options. There
+    is no TLS in here: put a reverse proxy in front. Stop with SIGTERM; answers under way are
+    finished.
 
     Example: sfumato serve --store store --dictionary bsds-16k
     """
     from sfumato.service.run import serve
-    from sfumato.service.settings import Settings, from_environment
 
     settings = Settings()
     if config is not None:

@@ -7,27 +7,21 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli.output import JsonFlag, emit_json, emit_lines, progress_bar
+from sfumato.cli import options as opt
+from sfumato.cli.options import argument, option
+from sfumato.cli.output import JsonFlag, emit_json, emit_lines, long_work
 
-app = typer.Typer(
-    help="Check, repair, back up and restore a service's folder.",
-    rich_markup_mode=None,
-    no_args_is_help=True,
-)
-Folder = Annotated[Path, typer.Argument(metavar="STORE", help="The service's folder.")]
+BackupArgument = Annotated[Path, argument("BACKUP", "A folder of `sfumato store backup`.")]
 
 
-@app.command()
-def check(store: Folder, as_json: JsonFlag = False) -> None:
-    """Compare metadata, folders and every checksum. Changes nothing; exit code 1 if one is wrong.
-
-    May run while the store is served.
+def check(store: opt.Store, as_json: JsonFlag = False) -> None:
+    """Changes nothing, and may run while the store is served. Exit code 1 if something is wrong.
 
     Example: sfumato store check store
     """
     from sfumato.service.store_check import check_store
 
-    with progress_bar(quiet=as_json) as progress:
+    with long_work() as progress:
         whole, findings = check_store(store, progress=progress)
     if as_json:
         listed = [vars(one) for one in findings]
@@ -39,20 +33,13 @@ def check(store: Folder, as_json: JsonFlag = False) -> None:
     raise typer.Exit(int(bool(findings)))
 
 
-@app.command("repair")
 def repair_store(
-    store: Folder,
-    apply: Annotated[
-        bool, typer.Option("--apply", help="Do it; without this it is only shown.")
-    ] = False,
-    drop_missing: Annotated[
-        bool, typer.Option("--drop-missing", help="Forget maps whose files are nowhere.")
-    ] = False,
+    store: opt.Store,
+    apply: Annotated[bool, option("Do it; without this it is only shown.")] = False,
+    drop_missing: Annotated[bool, option("Forget maps whose files are nowhere.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Take maps in again that the metadata does not know, and bring back what was set aside.
-
-    Shows what it would do; --apply does it, while no service runs. Nothing is erased.
+    """Shows what it would do; --apply does it, while no service runs. Nothing is erased.
 
     Example: sfumato store repair store --apply
     """
@@ -60,7 +47,7 @@ def repair_store(
     from sfumato.service.store_repair import plan_repair, repair
 
     work = repair if apply else plan_repair
-    with one_sentence(store), progress_bar(quiet=as_json) as progress:
+    with one_sentence(store), long_work() as progress:
         plan = work(store, drop_missing=drop_missing, progress=progress)
     if as_json:
         emit_json({"applied": apply, "actions": plan.sentences(), "left": plan.left})
@@ -75,21 +62,15 @@ def repair_store(
         emit_lines(["there is nothing to repair."])
 
 
-@app.command()
-def backup(
-    store: Folder,
-    target: Annotated[Path, typer.Argument(help="A new folder.")],
-    as_json: JsonFlag = False,
-) -> None:
-    """Write a checked copy of keys and maps. May run while the store is served.
-
-    On the same file system the copy consists of hard links; on another one of copies.
+def backup(store: opt.Store, target: BackupArgument, as_json: JsonFlag = False) -> None:
+    """May run while the store is served; the folder must be a new one. On the same file system
+    the copy consists of hard links; on another one of copies.
 
     Example: sfumato store backup store /backup/store-monday
     """
     from sfumato.service.backup import back_up
 
-    with progress_bar(quiet=as_json) as progress:
+    with long_work() as progress:
         made = back_up(store, target, progress=progress)
     if as_json:
         emit_json({"target": str(target), "maps": made.maps, "linked": made.linked})
@@ -98,19 +79,14 @@ def backup(
     emit_lines([f"{made.maps} maps {how} to {target}, every checksum compared."])
 
 
-@app.command("restore")
-def restore_store(
-    backup: Annotated[Path, typer.Argument(help="What `sfumato store backup` wrote.")],
-    store: Annotated[Path, typer.Argument(metavar="STORE", help="A new folder.")],
-    as_json: JsonFlag = False,
-) -> None:
-    """Make a store from a backup. A folder that holds anything is refused.
+def restore_store(backup: BackupArgument, store: opt.Store, as_json: JsonFlag = False) -> None:
+    """A folder that holds anything is refused.
 
     Example: sfumato store restore /backup/store-monday store
     """
     from sfumato.service.backup import restore
 
-    with progress_bar(quiet=as_json) as progress:
+    with long_work() as progress:
         made = restore(backup, store, progress=progress)
     if as_json:
         emit_json({"store": str(store), "maps": made.maps})

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sfumato.client.answers import Advice
 from sfumato.client.pins import family_of, fingerprints_of
 from sfumato.core.checks import check_count, check_epsilon
+from sfumato.core.defaults import DEFAULT_SUBSET_SIZE
 from sfumato.core.errors import InvalidInput, Mismatch, NotPrivate
 from sfumato.core.randomness import SecureRandom
 from sfumato.core.releases import KeypointRelease, Release, WordRelease
@@ -32,7 +33,6 @@ from sfumato.device.protect import (
 from sfumato.dictionary import Dictionary
 
 Image = NDArray[Any] | str | os.PathLike[str]
-DEFAULT_SUBSET_SIZE = 2
 
 
 @dataclass(frozen=True)

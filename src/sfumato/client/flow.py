@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import secrets
 import time
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from sfumato.core.errors import InvalidInput
 #: The server is busy or a proxy before it lost the way: the same bytes may be sent again.
 _COME_BACK = (408, 429, 502, 503, 504)
 _SMALL = 1 << 16
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ def ask(
     for tried in range(1, patience.tries + 1):
         pause: float | None = None
         try:
+            _log.info("asking the server, try %d of %d", tried, patience.tries)
             reply: Reply = yield Send(request, max_bytes, deadline, sink)
         except httpx.TransportError as problem:
             why = _why(problem)
@@ -74,6 +77,7 @@ def ask(
         except httpx.HTTPError as problem:
             raise Unreachable(f"the server cannot be asked ({_why(problem)}).") from None
         else:
+            _log.info("the server answered with status %d", reply.status)
             if reply.status not in _COME_BACK:
                 return _accepted(reply)
             pause = _retry_after(reply)

@@ -71,6 +71,7 @@ class Lookups:
         )
 
     def maps(self) -> Flow[tuple[MapInfo, ...]]:
+        """The maps this key may ask."""
         reply = yield from ask(self.request("GET", "v1/maps"), self.patience, max_bytes=_LIST_BYTES)
         return read_maps(reply.body)
 
@@ -81,39 +82,42 @@ class Lookups:
             raise InvalidInput("say which map to ask: map= its name or id on the server.")
         if name in self.known_maps:
             return self.known_maps[name]
-        found: MapInfo | None = None
+        listed: MapInfo | None = None
         if _ID.fullmatch(name):
             try:
                 reply = yield from ask(self.request("GET", f"v1/maps/{name}"), self.patience)
-                found = read_map(reply.body)
+                listed = read_map(reply.body)
             except Refused as refusal:
                 if refusal.status != 404:
                     raise
-        if found is None:
+        if listed is None:
             every = yield from self.maps()
-            found = next((one for one in every if name in (one.id, one.name)), None)
-        if found is None:
+            listed = next((one for one in every if name in (one.id, one.name)), None)
+        if listed is None:
             raise Refused(f"the server has no map {name!r} for this key.", status=404)
-        self.known_maps[name] = found
-        return found
+        self.known_maps[name] = listed
+        return listed
 
-    def plan(self, map: str | None, epsilon: float | None) -> Flow[Advice]:
-        place = yield from self.find_map(map)
+    def plan(self, *, map: str | None = None, epsilon: float | None = None) -> Flow[Advice]:
+        """What the server recommends for a map; nothing of it is taken."""
+        asked = yield from self.find_map(map)
         params = {} if epsilon is None else {"epsilon": repr(float(epsilon))}
-        request = self.request("GET", f"v1/maps/{place.id}/plan", params=params)
+        request = self.request("GET", f"v1/maps/{asked.id}/plan", params=params)
         # A server may have to try settings first: it is asked again until the deadline.
         patience = replace(self.patience, tries=100)
         reply = yield from ask(request, patience, max_bytes=1 << 20)
         return read_advice(reply.body)
 
-    def follow_plan(self, map: str | None, say: Callable[[str], None] | None) -> Flow[Advice]:
-        """Take a server's advice where the limits allow, and say what changed."""
+    def follow_plan(
+        self, *, map: str | None = None, say: Callable[[str], None] | None = None
+    ) -> Flow[Advice]:
+        """Take the server's recommendation within this client's limits, and say what changed."""
         if not isinstance(self.recipe, Recipe):
             raise InvalidInput("only a client that was given epsilon can follow a plan.")
         own = self.recipe
         dictionary = yield from self.dictionary()
         finite = own.epsilon if math.isfinite(own.epsilon) else None
-        advice = yield from self.plan(map, finite)
+        advice = yield from self.plan(map=map, epsilon=finite)
         self.recipe, changes = follow(own, advice, self.limits, dictionary)
         (say or _log.warning)(
             "taken from the server's plan: " + ("; ".join(changes) or "nothing, it agrees")
@@ -129,8 +133,8 @@ class Lookups:
             raise InvalidInput(REFUSAL)
         if cache is None:
             raise InvalidInput("a dictionary that is to be fetched needs cache= a folder for it.")
-        found = yield from work(lambda: cached_words(cache, pin))
-        if found is None:
+        words = yield from work(lambda: cached_words(cache, pin))
+        if words is None:
             with tempfile.TemporaryFile() as archive:
                 yield from ask(
                     self.request("GET", f"v1/dictionaries/{pin}"),
@@ -138,9 +142,9 @@ class Lookups:
                     max_bytes=self.max_dictionary_bytes,
                     sink=archive,
                 )
-                found = yield from work(lambda: keep_words(archive, pin, cache))
-        self.words = found
-        return found
+                words = yield from work(lambda: keep_words(archive, pin, cache))
+        self.words = words
+        return words
 
     def pipeline(self) -> Flow[Pipeline]:
         if isinstance(self.recipe, Pipeline):
@@ -155,23 +159,23 @@ class Lookups:
         return recipe.pipeline(dictionary)
 
 
-def check_map(place: MapInfo, pipeline: Pipeline) -> None:
+def check_map(asked: MapInfo, pipeline: Pipeline) -> None:
     """Refuse before charging what the server would refuse after it."""
-    if pipeline.extractor_name != place.extractor:
+    if pipeline.extractor_name != asked.extractor:
         raise Mismatch(
-            f"the map holds {printable(place.extractor, 40)!r} features, this client extracts "
+            f"the map holds {printable(asked.extractor, 40)!r} features, this client extracts "
             f"{pipeline.extractor_name!r}; nothing was charged or sent."
         )
     kind = next((kind for made, kind in _KINDS if isinstance(pipeline.mechanism, made)), None)
-    if kind is not None and kind not in place.accepts:
+    if kind is not None and kind not in asked.accepts:
         raise Mismatch(
-            f"the map is asked with releases of {', '.join(map(printable, place.accepts))}, this "
+            f"the map is asked with releases of {', '.join(map(printable, asked.accepts))}, this "
             f"client makes {kind}; nothing was charged or sent."
         )
     words = getattr(pipeline.mechanism, "dictionary", None)
     if not isinstance(words, Dictionary):
         return
-    offered = {one.fingerprint for one in place.dictionaries}
+    offered = {one.fingerprint for one in asked.dictionaries}
     if not offered & family_of(words):
         raise Mismatch(
             f"this client's words are {words.fingerprint[:16]}…, the map can be asked with "

@@ -42,12 +42,17 @@ class Questions(Lookups):
     ledger: Ledger | None
     outbox: Outbox | None
 
-    def prepare(self, image: Image, camera: Camera, save: Path | None) -> Flow[Prepared | None]:
-        """Charge and draw one release, and keep it; needs no network unless words are missing."""
+    def prepare(
+        self, image: Image, camera: Camera, *, save: PathLike | None = None
+    ) -> Flow[Prepared | None]:
+        """Charge and draw a release without sending it; None where a picture has no keypoints.
+
+        Needs no network unless words are missing.
+        """
         pipeline = yield from self.pipeline()
 
         def drawn() -> Prepared | None:
-            with self._place(save) as file:
+            with self._kept_in(save) as file:
                 return draw(
                     image,
                     camera,
@@ -61,32 +66,37 @@ class Questions(Lookups):
         prepared = yield from work(drawn)
         return prepared
 
-    def _place(self, save: Path | None) -> AbstractContextManager[NewFile | None]:
+    def _kept_in(self, save: PathLike | None) -> AbstractContextManager[NewFile | None]:
         """The file that will keep a release, made before anything is charged."""
         if save is not None:
-            _check_new(save)
-            return NewFile(save)
+            _check_new(Path(save))
+            return NewFile(Path(save))
         return nullcontext() if self.outbox is None else self.outbox.new_file()
 
     def localize(
         self,
         image: Image,
         camera: Camera,
-        map: str | None,
-        save: Path | None,
-        tell: Callable[[Prepared], None] | None,
+        *,
+        map: str | None = None,
+        save: PathLike | None = None,
+        tell: Callable[[Prepared], None] | None = None,
     ) -> Flow[Localization]:
-        """Look at the map, protect, charge, send. A release is kept first where there is room."""
+        """Where was this picture taken? It is protected here; only words of it are sent.
+
+        save  a file that keeps the release, instead of the outbox; it stays after the answer
+        tell  called with what is about to leave
+        """
         offline: Unreachable | None = None
         try:
-            place = yield from self.find_map(map)
+            asked = yield from self.find_map(map)
             pipeline = yield from self.pipeline()
-            check_map(place, pipeline)
+            check_map(asked, pipeline)
         except Unreachable as problem:
             if save is None and self.outbox is None:
                 raise
             offline = problem
-        prepared = yield from self.prepare(image, camera, save)
+        prepared = yield from self.prepare(image, camera, save=save)
         if prepared is None:
             nothing = "the picture has no keypoints; nothing was charged or sent"
             return Localization(None, 0, 0, 0.0, nothing)
@@ -94,26 +104,28 @@ class Questions(Lookups):
             tell(prepared)
         if offline is not None:
             raise _kept(offline, prepared)
-        found = yield from self.send(prepared, map)
-        return found
+        answer = yield from self.send(prepared, map=map)
+        return answer
 
-    def send(self, given: Prepared | Release | PathLike, map: str | None) -> Flow[Localization]:
-        """Send a release as it is. It was charged when it was drawn; nothing is drawn here."""
-        prepared = yield from work(lambda: _as_prepared(given))
+    def send(
+        self, release: Prepared | Release | PathLike, *, map: str | None = None
+    ) -> Flow[Localization]:
+        """Send a release that exists, as it is: nothing is drawn and nothing is charged."""
+        prepared = yield from work(lambda: _as_prepared(release))
         dictionary = self.words if isinstance(self.words, Dictionary) else None
         check_leaving(prepared.release, self.limits, dictionary)
         try:
-            place = yield from self.find_map(map)
+            asked = yield from self.find_map(map)
             reply = yield from ask(
                 self.request(
                     "POST",
-                    f"v1/maps/{place.id}/localize",
+                    f"v1/maps/{asked.id}/localize",
                     content=prepared.data,
                     headers={"Content-Type": "application/octet-stream"},
                 ),
                 self.patience,
             )
-            found = read_answer(reply.body, prepared.release)
+            answer = read_answer(reply.body, prepared.release)
         except ServerError as problem:
             if isinstance(problem, Refused) and problem.status == 404:
                 self.known_maps.clear()
@@ -121,27 +133,29 @@ class Questions(Lookups):
         path, outbox = prepared.path, self.outbox
         if path is not None and outbox is not None and outbox.holds(path):
             yield from work(lambda: outbox.remove(path))
-        return found
+        return answer
 
-    def flush(self, map: str | None) -> Flow[list[Outcome]]:
-        """Send what waits, oldest first. What is answered is removed, what is refused stays."""
+    def flush(self, *, map: str | None = None) -> Flow[list[Outcome]]:
+        """Send what waits in the outbox, oldest first; what cannot be sent stays there."""
         outbox = self.outbox
         if outbox is None:
             raise InvalidInput("this client has no outbox; give outbox= a folder.")
         outcomes: list[Outcome] = []
         for path in (yield from work(outbox.waiting)):
             try:
-                found = yield from self.send(path, map)
-                outcomes.append(Outcome(path, found, None))
+                answer = yield from self.send(path, map=map)
+                outcomes.append(Outcome(path, answer, None))
             except SfumatoError as problem:
                 outcomes.append(Outcome(path, None, problem))
                 if isinstance(problem, ServerError) and not _concerns_one(problem):
                     break
         return outcomes
 
-    def push(self, folder: Path, name: str, accept: tuple[str, ...]) -> Flow[MapInfo]:
-        """Upload a map; the server checks it against its digest before it shows it."""
-        body = yield from work(lambda: TarStream.of_map(folder))
+    def push_map(
+        self, folder: PathLike, *, name: str, accept: tuple[str, ...] = ()
+    ) -> Flow[MapInfo]:
+        """Upload a map of your own, never your users' pictures; the server checks its digest."""
+        body = yield from work(lambda: TarStream.of_map(Path(folder)))
         digest = yield from work(body.digest)
         params = {"name": name} | ({"accept": ",".join(accept)} if accept else {})
         request = self.request(

@@ -224,6 +224,22 @@ class Pose(Frozen):
         """The position of the camera in the world."""
         return np.asarray(-self.rotation.T @ self.translation)
 
+    @property
+    def quaternion(self) -> NDArray[np.float64]:
+        """(w, x, y, z) of the rotation, with w ≥ 0."""
+        (a, b, c), (d, e, f), (g, h, i) = self.rotation
+        # q·qᵀ is a matrix of sums of R's entries, and q its eigenvector of the largest eigenvalue.
+        products = np.array(
+            [
+                [a + e + i, h - f, c - g, d - b],
+                [h - f, a - e - i, b + d, c + g],
+                [c - g, b + d, e - a - i, f + h],
+                [d - b, c + g, f + h, i - a - e],
+            ]
+        )
+        found = np.linalg.eigh(products)[1][:, -1]
+        return np.asarray(found if found[0] >= 0 else -found)
+
     def apply(self, points_in_world: NDArray[Any]) -> NDArray[np.float64]:
         """(N, 3) points of the world, in the camera."""
         return np.asarray(points_in_world @ self.rotation.T + self.translation)

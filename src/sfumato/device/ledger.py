@@ -17,6 +17,7 @@ import time
 from dataclasses import dataclass
 from itertools import repeat
 from pathlib import Path
+from typing import Any
 
 from sfumato.core.accounting import DELTA, Composition, PrivateAnswer
 from sfumato.core.checks import as_number, check_count
@@ -95,6 +96,7 @@ class Ledger:
 
     timeout  seconds to wait for other programs that write to the same file; whoever waits is
              not served in turn, so among many busy writers a wait can be long
+    caps_with_charge  write the caps with the first charge instead: who is refused leaves none
     """
 
     def __init__(
@@ -104,23 +106,26 @@ class Ledger:
         session: str = "default",
         caps: Caps | None = None,
         timeout: float = 60.0,
+        caps_with_charge: bool = False,
     ) -> None:
         if not isinstance(session, str) or not 0 < len(session) <= 200:
             raise InvalidInput("session must be a name of 1 to 200 characters.")
         self.path = Path(path)
         self.session = session
+        self._later_caps = caps if caps_with_charge else None
         self._file = LedgerFile(self.path, timeout)
         with self._file.transaction() as database:
             self._check_all(database)
             row = self._session_row(database)
-            if row is None:
-                self._write_session(database, (caps or Caps()).in_billionths(), (0,) * 5)
-            elif caps is not None and (lowered := self._lowered(row[:4], caps)) != row[:4]:
-                self._write_session(database, lowered, row[4:])
+            stored = (None,) * 4 if row is None else row[:4]
+            lowered = stored if caps is None else self._lowered(stored, caps)
+            kept = stored if caps_with_charge else lowered
+            if row is None or kept != stored:
+                self._write_session(database, kept, (0,) * 5 if row is None else row[4:])
 
     @classmethod
-    def default(cls, *, session: str = "default", caps: Caps | None = None) -> Ledger:
-        """The ledger of this person, made where it does not exist yet."""
+    def default(cls, *, session: str = "default", **options: Any) -> Ledger:
+        """The ledger of this person, made where it does not exist yet; options as above."""
         path = default_ledger_path()
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -129,7 +134,7 @@ class Ledger:
                 f"the folder {path.parent} of your ledger cannot be made ({error.strerror}); set "
                 f"{LEDGER_VARIABLE} to another file. Nothing was released."
             ) from None
-        return cls(path, session=session, caps=caps)
+        return cls(path, session=session, **options)
 
     def charge(self, event: PrivacyEvent, *, pictures: int = 1) -> None:
         """Record what a release is about to cost, or refuse. On disk when this returns.
@@ -147,7 +152,10 @@ class Ledger:
                 raise LedgerError(
                     f"the session {self.session!r} is gone from the ledger; open it again."
                 )
-            caps, (before, units, spent, bare, answers) = row[:4], row[4:]
+            caps: tuple[int | None, ...] = row[:4]
+            before, units, spent, bare, answers = row[4:]
+            if self._later_caps is not None:
+                caps = self._lowered(caps, self._later_caps)
             cost = per_unit * event.num_units
             self._check_caps(caps, (per_unit, cost, cost * pictures), spent, unprotected, event)
             if caps[3] is not None:

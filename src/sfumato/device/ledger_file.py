@@ -164,6 +164,13 @@ class LedgerFile:
                     leftover.unlink(missing_ok=True)
 
 
+def session_names(path: Path) -> list[str]:
+    """The sessions of an existing ledger; none is made."""
+    with LedgerFile(path, timeout=60.0).transaction() as database:
+        rows = database.execute("SELECT name FROM sessions ORDER BY name").fetchall()
+    return [name for (name,) in rows]
+
+
 def _format(database: sqlite3.Connection) -> int:
     return int(database.execute("PRAGMA user_version").fetchone()[0])
 

@@ -20,6 +20,7 @@ from sfumato.core.wire import largest_size
 from sfumato.device.ledger import Ledger
 from sfumato.device.mechanisms.base import Mechanism
 from sfumato.features import Extractor, check_image, extract, load_image
+from sfumato.features.extractors import extractor_name
 from sfumato.features.image import MAX_SIFT_PIXELS
 
 
@@ -55,7 +56,7 @@ class Pipeline:
     @property
     def extractor_name(self) -> str:
         """What the features of this pipeline are called."""
-        return self.extractor if isinstance(self.extractor, str) else self.extractor.name
+        return extractor_name(self.extractor)
 
     def __post_init__(self) -> None:
         if isinstance(self.mechanism, type) or not isinstance(self.mechanism, Mechanism):

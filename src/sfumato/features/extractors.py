@@ -145,6 +145,11 @@ def _extract_own(
     return features
 
 
+def extractor_name(extractor: str | Extractor) -> str:
+    """What the features of an extractor are called."""
+    return extractor if isinstance(extractor, str) else extractor.name
+
+
 def find_extractor(name: str) -> ExtractorSpec:
     """The promise of an extractor, by name."""
     if name not in EXTRACTORS:

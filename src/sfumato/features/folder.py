@@ -10,7 +10,7 @@ from sfumato.core.errors import InvalidInput, UnreadableImage
 from sfumato.core.progress import Progress, silent
 from sfumato.core.threads import FEW_THREADS, in_order
 from sfumato.core.types import Features
-from sfumato.features.extractors import check_request, extract
+from sfumato.features.extractors import Extractor, check_request, extract, extractor_name
 from sfumato.features.image import MAX_SIFT_PIXELS, decode_image
 
 _SUFFIXES = "jpg jpeg png tif tiff webp bmp gif ppm pgm pbm pnm jp2 avif"
@@ -56,7 +56,7 @@ def extract_folder(
     folder: str | Path,
     output: str | Path,
     *,
-    extractor: str = "sift",
+    extractor: str | Extractor = "sift",
     max_keypoints: int | None = None,
     weights: str | Path | None = None,
     strict: bool = False,
@@ -71,13 +71,14 @@ def extract_folder(
     """
     from sfumato.features.writer import FeatureWriter
 
-    check_request(extractor, max_keypoints=max_keypoints, weights=weights)
+    if isinstance(extractor, str):
+        check_request(extractor, max_keypoints=max_keypoints, weights=weights)
     names = list_images(folder)
     unreadable: list[tuple[str, str]] = []
     done = keypoints = 0
     with FeatureWriter(
         output,
-        extractor=extractor,
+        extractor=extractor_name(extractor),
         max_keypoints=max_keypoints,
         weights=weights,
         progress=progress,
@@ -108,7 +109,7 @@ def extract_folder(
 def iter_folder_features(
     folder: str | Path,
     *,
-    extractor: str = "sift",
+    extractor: str | Extractor = "sift",
     max_keypoints: int | None = None,
     weights: str | Path | None = None,
     strict: bool = False,
@@ -122,7 +123,8 @@ def iter_folder_features(
     with strict=True. `names` limits the walk to those. Extraction runs some pictures ahead
     on several threads; only a few pictures' features are in memory at a time.
     """
-    check_request(extractor, max_keypoints=max_keypoints, weights=weights)
+    if isinstance(extractor, str):
+        check_request(extractor, max_keypoints=max_keypoints, weights=weights)
     root = Path(folder)
     todo = list(list_images(folder) if names is None else names)
 

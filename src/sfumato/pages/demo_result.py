@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.core.checks import check_epsilon
+from sfumato.core.defaults import DEFAULT_DICTIONARY, DEFAULT_SUBSET_SIZE
 from sfumato.core.errors import InvalidInput
 from sfumato.core.releases import WordRelease
 from sfumato.core.types import NOT_PROTECTED, Features, Localization
@@ -32,8 +33,8 @@ class DemoSettings:
     """
 
     epsilons: tuple[float, ...] = (12.0, 10.0, 8.0, 6.0)
-    subset_size: int = 2
-    dictionary: str = "bsds-16k"
+    subset_size: int = DEFAULT_SUBSET_SIZE
+    dictionary: str = DEFAULT_DICTIONARY
     max_cm: float = 5.0
     max_deg: float = 2.0
     max_turn_deg: float = 60.0

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.adversary.metrics import Similarity
 from sfumato.core.checks import check_count, check_epsilon
+from sfumato.core.defaults import DEFAULT_SUBSET_SIZE
 from sfumato.core.errors import InvalidInput
 from sfumato.core.types import Features, PrivacyEvent
 from sfumato.dictionary import Dictionary
@@ -48,7 +49,7 @@ class PhotoSettings:
     attacks: tuple[str, ...] = tuple(RECOVERIES)
     strategy: str = "sub-hybrid"
     epsilons: tuple[float, ...] = (16.0, 12.0, 10.0, 8.0)
-    subset_size: int = 1
+    subset_size: int = DEFAULT_SUBSET_SIZE
     max_side: int = 512
     max_keypoints: int = 1000
     seed: int = 0

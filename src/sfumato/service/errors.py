@@ -51,6 +51,15 @@ def unauthorized() -> ServiceError:
     )
 
 
+def key_expired(when: str | None) -> ServiceError:
+    return ServiceError(
+        401,
+        "key-expired",
+        f"a valid key is needed: this one expired on {when}; ask the operator for a new one "
+        "(`sfumato keys create`).",
+    )
+
+
 def forbidden_role() -> ServiceError:
     return ServiceError(403, "owner-needed", "this needs a key of the role owner.")
 

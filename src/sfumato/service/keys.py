@@ -18,6 +18,7 @@ from datetime import UTC, datetime, timedelta
 
 from sfumato.core.errors import InvalidInput
 from sfumato.service.database import Database
+from sfumato.service.errors import key_expired
 
 ROLES = ("owner", "query")
 _TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -105,7 +106,10 @@ class Keys:
         return Key(*row)
 
     def find(self, text: str) -> Key | None:
-        """The key with this full text, or None; every failure takes the same steps."""
+        """The key with this full text, or None; every failure takes the same steps.
+
+        A key that expired is refused with a sentence of its own.
+        """
         parts = _KEY.fullmatch(text)
         key_id, secret = parts.groups() if parts else ("0" * 16, "")
         row = (
@@ -121,7 +125,9 @@ class Keys:
         if row is None or not same or parts is None:
             return None
         key = Key(*row[:6])
-        return None if key.revoked is not None or key.is_expired else key
+        if key.revoked is None and key.is_expired:  # only who has the secret is told so
+            raise key_expired(key.expires)
+        return key if key.revoked is None else None
 
 
 def still_valid(database: sqlite3.Connection, key: Key) -> bool:

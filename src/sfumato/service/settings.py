@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from sfumato.core.defaults import DEFAULT_DICTIONARY
 from sfumato.core.errors import InvalidInput
 
 PREFIX = "SFUMATO_"
@@ -22,7 +23,7 @@ class Settings:
     """How the service runs. Later sources win: defaults, file, environment, command line."""
 
     store: Path = Path("store")
-    dictionaries: tuple[str, ...] = ("bsds-16k",)
+    dictionaries: tuple[str, ...] = (DEFAULT_DICTIONARY,)
     host: str = "127.0.0.1"
     port: int = 8750
     workers: int = 1

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from sfumato.cli.output import JsonFlag, emit_json, progress_bar
+from sfumato.cli.output import JsonFlag, emit_json, long_work
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress
 from sfumato_papers.harness.options import check_needed, parameter, parameters, read_settings
@@ -68,7 +68,7 @@ def make_command(
             check_needed(chosen)
             usual = wanted == Path(output)
             path = (Path(output.format(**vars(chosen))) if usual else wanted) / file
-            with progress_bar(quiet=as_json) as progress:
+            with long_work() as progress:
                 ran = run(chosen, path, progress) or ()
         else:
             path = _kept(kept, file)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.adversary.infer.holes import HolesAttack
+from sfumato.core.defaults import DEFAULT_SUBSET_SIZE
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import SeededRandom
@@ -55,7 +56,7 @@ class Settings(Checked):
     margin: float = option(0.1, "Share of a box's shorter side.")
     reach: float = option(0.0, "Diameters from which keypoints see inside.")
     epsilon: float = option(10.0, "ε per descriptor.", epsilon=True)
-    subset_size: int = 2
+    subset_size: int = DEFAULT_SUBSET_SIZE
     dictionary: str = option("bsds-16k", "A dictionary's folder or name.")
     max_keypoints: int = option(1000, "The strongest of what was not hidden.", low=1)
     num_seeds: int = option(3, "Releases of each picture and setting.", "--seeds", low=1)

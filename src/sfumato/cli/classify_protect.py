@@ -1,19 +1,28 @@
-"""`sfumato protect --codes`: a file of pictures becomes a file of releases, one for each."""
+"""`sfumato classify protect`: a file of pictures becomes a file of releases, one for each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.classification.randomized_response import RandomizedResponse
-from sfumato.cli.accounting import announcement, ledger_facts, ledger_text, open_account
+from sfumato.cli import options as opt
+from sfumato.cli.accounting import Account, announcement, ledger_facts, ledger_text
 from sfumato.cli.code_files import read_codes, read_labels
-from sfumato.cli.output import begin_output, emit_facts, emit_json
+from sfumato.cli.command import applies
+from sfumato.cli.options import argument, option
+from sfumato.cli.output import JsonFlag, begin_output
+from sfumato.cli.protect import (
+    CHARGED,
+    ExplainFlag,
+    OutputOption,
+    check_request,
+    tell_written,
+)
 from sfumato.core.errors import InvalidInput
 from sfumato.core.randomness import SecureRandom
 from sfumato.core.releases import Release
@@ -24,54 +33,55 @@ from sfumato.core.wire import largest_size
 from sfumato.device.protect import keep_release
 
 
-@dataclass(frozen=True)
-class CodesRequest:
-    """What was asked for, beside the file of pictures."""
+@applies(CHARGED)
+def run(
+    pictures: Annotated[Path, argument("FILE", "Pictures, or codes (idx, .npy, .npz).")],
+    epsilon: Annotated[float, option("ε of each code that is sent.")],
+    *,
+    output: OutputOption = None,
+    encoder: opt.Encoder = None,
+    values: Annotated[
+        int | None, option("d, the values a code can have, where FILE holds codes.")
+    ] = None,
+    num_sent: Annotated[
+        int | None, option("Codes sent of each picture, at random.", "--send", shown="all")
+    ] = None,
+    labels: opt.Labels = None,
+    account: Account,
+    explain_only: ExplainFlag = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Pictures are encoded first with --encoder; every code is answered at random, so that a
+    server learns from many of them and little from one. --labels are sent as they are.
 
-    epsilon: float | None
-    encoder: Path | None
-    values: int | None
-    num_sent: int | None
-    labels: Path | None
-    output: Path | None
-    ledger: Path | None
-    no_ledger: bool
-    session: str
-    cap: float | None
+    What is written with -o is charged first, every picture of it, as `sfumato protect` does.
 
-
-def protect_codes(pictures: Path, request: CodesRequest, *, as_json: bool) -> None:
-    """Encode, charge every picture, answer, write all releases behind each other."""
-    if request.epsilon is None:
-        raise InvalidInput("--codes needs --epsilon, the ε of each code that is sent.")
-    codes, num_values, encoder = read_codes(pictures, request.encoder, request.values)
+    Example: sfumato classify protect pictures.npy --encoder encoder.npz --epsilon 1 -o out.sfr
+    """
+    check_request(output, explain_only, account)
+    codes, num_values, encoder_name = read_codes(pictures, encoder, values)
     if not len(codes):
         raise InvalidInput("there is no picture in this file; nothing was written.")
-    labels = None if request.labels is None else read_labels(request.labels, len(codes))
-    mechanism = RandomizedResponse(request.epsilon, num_values, request.num_sent)
+    sent_labels = None if labels is None else read_labels(labels, len(codes))
+    mechanism = RandomizedResponse(epsilon, num_values, num_sent)
     event = mechanism.event(codes[0])
-    facts = _facts(event, len(codes), codes.shape[1], num_values, encoder, labels is not None)
-    text: dict[str, str] = {}
-    if request.output is not None:
+    facts = _facts(event, codes, num_values, encoder_name) | {"labels_sent": labels is not None}
+    counted: dict[str, str] = {}
+    if output is not None:
         mechanism.event(codes.reshape(-1))  # all codes are looked at before anything is charged
         size = largest_size("codes", event.num_units, codes.shape[1], num_values)
-        with NewFile(request.output) as file:
+        with NewFile(output) as file:
             file.reserve(size * len(codes))
-            account = open_account(request.ledger, request.no_ledger, request.session, request.cap)
-            begin_output(as_json, announcement(account))
-            if account is not None:
-                account.charge(event, pictures=len(codes))
-            data = join_releases(_releases(mechanism, codes, encoder, labels))
+            ledger = account.open()
+            begin_output(as_json, announcement(ledger))
+            if ledger is not None:
+                ledger.charge(event, pictures=len(codes))
+            data = join_releases(_releases(mechanism, codes, encoder_name, sent_labels))
             keep_release(file, data)
         facts["bytes"] = len(data)
-        facts["output"] = str(request.output)
-        facts["ledger"] = ledger_facts(account, event, len(codes))
-        text = ledger_text(facts["ledger"], event, len(codes))
-    if as_json:
-        emit_json(facts)
-        return
-    title = f"wrote {request.output}" if request.output else "nothing was written"
-    emit_facts(title, _text(facts) | text)
+        facts["ledger"] = ledger_facts(ledger, event, len(codes))
+        counted = ledger_text(facts["ledger"], event, len(codes))
+    tell_written(facts, _text(facts) | counted, output, as_json)
 
 
 def _releases(
@@ -87,20 +97,19 @@ def _releases(
 
 
 def _facts(
-    event: PrivacyEvent, count: int, num_codes: int, num_values: int, encoder: str, labelled: bool
+    event: PrivacyEvent, codes: NDArray[Any], num_values: int, encoder: str
 ) -> dict[str, Any]:
     return {
         "mechanism": event.mechanism,
-        "pictures": count,
+        "pictures": len(codes),
         "encoder": encoder,
-        "codes_per_picture": num_codes,
+        "codes_per_picture": codes.shape[1],
         "codes_sent_per_picture": event.num_units,
         "values_per_code": num_values,
         "unit": event.unit,
         "epsilon_per_unit": event.epsilon,
         "epsilon_per_picture": event.picture_epsilon,
         "private": event.is_private,
-        "labels_sent": labelled,
         "not_protected": list(event.not_protected),
     }
 

@@ -1,4 +1,4 @@
-"""`sfumato localize --server` and `sfumato map push`, against a server that lives in the test."""
+"""`sfumato ask` and `sfumato map push`, against a server that lives in the test."""
 
 from __future__ import annotations
 
@@ -53,7 +53,8 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def ask(things: Path, server: str, source: str, *more: object) -> int:
     common: list[object] = ["--server", server, "--map", "gallery", "--key-file", things / "key"]
-    return sfumato("localize", things / source, *common, *more)
+    kind = "release" if source.endswith(".sfr") else "photo"
+    return sfumato("ask", kind, things / source, *common, *more)
 
 
 def drawn(things: Path, *more: object) -> tuple[object, ...]:
@@ -104,7 +105,7 @@ def test_a_saved_release_is_sent_as_it_is(
     capsys.readouterr()
     for wrong, sentence in (
         (("out.sfr", "--camera", CAMERA), "carries a camera already"),
-        (("out.sfr", "--epsilon", 4), "sent as it is"),
+        (("out.sfr", "--epsilon", 4), "No such option: --epsilon"),
         (("out.sfr", "--max-epsilon", 4), "at most ε = 4"),
         (("out.sfr", "--min-words", 4096), "at least 4,096"),
         (("seeded.sfr",), "known seed"),
@@ -128,7 +129,7 @@ def test_what_is_kept_is_sent_later_without_another_charge(
     assert len(error.strip().splitlines()) == 1
     assert ask(things, server, "photo.png", *options) == 2
     assert "exists already" in capsys.readouterr().err
-    assert sfumato("localize", saved, "--server", server, "--map", MAP_ID,
+    assert sfumato("ask", "release", saved, "--server", server, "--map", MAP_ID,
                    "--key-file", things / "key") == 0  # fmt: skip
     assert pretend.asked == [saved.read_bytes()]
     assert Ledger(tmp_path / "ledger").spent().pictures == 1
@@ -163,7 +164,7 @@ def test_keys_come_from_files_or_the_environment(
     things: Path, server: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("SFUMATO_KEY", raising=False)
-    common = ["localize", things / "out.sfr", "--server", server, "--map", "gallery"]
+    common = ["ask", "release", things / "out.sfr", "--server", server, "--map", "gallery"]
     assert sfumato(*common) == 2
     assert "SFUMATO_KEY" in capsys.readouterr().err
     monkeypatch.setenv("SFUMATO_KEY", KEY)
@@ -177,11 +178,11 @@ def test_keys_come_from_files_or_the_environment(
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        ((), "give --epsilon"),
-        (("--epsilon", 8), "give --camera"),
-        (("--epsilon", 8, "--camera", CAMERA, "--cap", 5, "--no-ledger"), "counts nothing"),
-        (("--epsilon", 8, "--camera", CAMERA, "--pairs", "p", "--query", "q"), "--pairs"),
-        (("--epsilon", 8, "--camera", CAMERA, "--keep-by", "spread"), "--keep N"),
+        ((), "Missing option '--epsilon'"),
+        (("--epsilon", 8), "Missing option '--camera'"),
+        (("--epsilon", 8, "--camera", CAMERA, "--cap", 5, "--no-ledger"), "not apply with --no-l"),
+        (("--epsilon", 8, "--camera", CAMERA, "--pairs", "p"), "No such option: --pairs"),
+        (("--epsilon", 8, "--camera", CAMERA, "--keep-by", "spread"), "applies only with --keep"),
         (("--epsilon", 8, "--camera", CAMERA, "--dictionary", "ab" * 32), "cache="),
         (("--epsilon", 8, "--camera", CAMERA, "--dictionary", "ab" * 32, "--constant-count", 9),
          "one that is here"),
@@ -205,8 +206,19 @@ def test_other_machines_are_not_asked_without_tls(
 ) -> None:
     assert ask(things, "http://maps.example", "out.sfr") == 2
     assert "unencrypted" in capsys.readouterr().err
-    assert sfumato("localize", things / "photo.png", "--map", "m", "--epsilon", 8) == 2
-    assert "belong to --server" in capsys.readouterr().err
+
+
+def test_each_kind_of_file_is_sent_to_its_own_command(
+    things: Path, server: str, pretend: Pretend, capsys: pytest.CaptureFixture[str]
+) -> None:
+    common = ("--server", server, "--map", "gallery", "--key-file", things / "key")
+    assert sfumato("ask", "photo", things / "out.sfr", *common, *drawn(things)) == 2
+    assert "use `sfumato ask release`" in capsys.readouterr().err
+    assert sfumato("ask", "release", things / "photo.png", *common) == 2
+    assert "is not a release; `sfumato protect" in capsys.readouterr().err
+    assert sfumato("localize", things / "photo.png", "--map", "m", "--cap", 8) == 2
+    assert "No such option: --cap" in capsys.readouterr().err
+    assert not pretend.asked
 
 
 def test_a_map_is_pushed(
@@ -250,7 +262,7 @@ def test_a_question_whose_answer_cannot_be_shown_or_kept_costs_nothing(
     things: Path, server: str, pretend: Pretend, tmp_path: Path, mode: tuple[str, ...]
 ) -> None:
     words = [
-        "localize", things / "photo.png", "--server", server, "--map", "gallery",
+        "ask", "photo", things / "photo.png", "--server", server, "--map", "gallery",
         "--key-file", things / "key", *drawn(things), *mode,
     ]  # fmt: skip
     program = [sys.executable, "-c", "from sfumato.cli.app import main; main()"]

@@ -1,0 +1,142 @@
+"""`sfumato ask photo` and `sfumato ask release`: protect here, ask a server, say what left."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from sfumato.cli import options as opt
+from sfumato.cli.accounting import (
+    Account,
+    announcement,
+    ledger_facts,
+    ledger_text,
+    release_text,
+)
+from sfumato.cli.command import refuse_given, was_given
+from sfumato.cli.files import read_release, refuse_release
+from sfumato.cli.localize import tell_localization
+from sfumato.cli.options import option
+from sfumato.cli.output import JsonFlag, begin_output, emit_facts, note
+from sfumato.cli.selection import Selection, suppression_facts
+from sfumato.cli.server_options import Question, Server
+from sfumato.core.defaults import DEFAULT_DICTIONARY, DEFAULT_SUBSET_SIZE
+from sfumato.core.errors import InvalidInput
+from sfumato.device.filters import Suppression
+from sfumato.dictionary import Dictionary
+from sfumato.features import load_image
+from sfumato.features.image import MAX_SIFT_PIXELS
+
+
+def ask_photo(
+    photo: opt.Image,
+    *,
+    server: Server,
+    question: Question,
+    epsilon: Annotated[float, option("ε per descriptor.")],
+    camera: Annotated[str, option("The camera's intrinsics.", metavar="MODEL,PARAM,…")],
+    dictionary: opt.Dictionary = DEFAULT_DICTIONARY,
+    subset_size: opt.SubsetSize = DEFAULT_SUBSET_SIZE,
+    words: opt.Words = None,
+    cache: Annotated[
+        Path | None,
+        option("Where words are kept that --dictionary names by fingerprint.", metavar="FOLDER"),
+    ] = None,
+    follow_plan: Annotated[bool, option("Take the server's advice, within these limits.")] = False,
+    save: Annotated[Path | None, option("Keep the release in this file before it is sent.")] = None,
+    selection: Selection,
+    account: Account,
+    as_json: JsonFlag = False,
+) -> None:
+    """The photograph is protected as `sfumato protect` does it, charged to your own ledger unless
+    --ledger names another or --no-ledger says that nothing is to be counted. Only its words are
+    sent. A dictionary given by its fingerprint is fetched once from the server and checked.
+
+    Exit code 0: localized. 1: not localized. 2: bad input, or no answer.
+
+    Example: sfumato ask photo photo.jpg --server https://maps.example --map town --epsilon 8
+    --camera SIMPLE_PINHOLE,500,256,256
+    """
+    from sfumato.client import Prepared
+    from sfumato.client.pins import own_words
+    from sfumato.client.release_cost import release_cost
+
+    refuse_release(photo, "ask release")
+    account.check()
+    picture = load_image(photo, max_pixels=MAX_SIFT_PIXELS)
+    intrinsics = opt.parse_camera(camera, (picture.shape[1], picture.shape[0]))
+    public = own_words(dictionary)
+    if isinstance(public, Dictionary):
+        refuse_given("keeps words that are fetched, and these are here", "cache")
+    here = public if isinstance(public, Dictionary) else None
+    hidden: list[Suppression] = []
+    filters = selection.filters(here.at(words) if here and words else here, hidden)
+    ledger = account.open()
+    facts: dict[str, Any] = {"server": server.server, "map": question.map}
+    with question.client(
+        server,
+        epsilon=epsilon,
+        subset_size=subset_size if was_given("subset_size") else None,  # else a plan may choose
+        num_words=words,
+        dictionary=dictionary,
+        cache=cache,
+        filters=filters,
+        ledger=ledger,
+    ) as client:
+        if follow_plan:
+            client.follow_plan(say=lambda text: _tell_plan(text, facts))
+        begin_output(as_json, announcement(ledger))
+
+        def tell(prepared: Prepared) -> None:
+            event, facts["sent"] = release_cost(prepared.release)
+            if hidden:
+                facts["hidden"] = suppression_facts(hidden[0])
+            facts["ledger"] = ledger_facts(ledger, event)
+            _tell_leaving(facts, ledger_text(facts["ledger"], event), as_json)
+
+        result = client.localize(picture, intrinsics, save=save, tell=tell)
+    tell_localization(result, as_json, facts)
+
+
+def ask_release(
+    release: opt.Release,
+    server: Server,
+    question: Question,
+    camera: opt.Camera = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """The release was drawn and charged before: it is sent as it is, and costs nothing more.
+
+    Exit code 0: localized. 1: not localized. 2: bad input, or no answer.
+
+    Example: sfumato ask release out.sfr --server https://maps.example --map town
+    """
+    from sfumato.client import Prepared
+    from sfumato.client.release_cost import release_cost
+
+    sent = read_release(release, purpose="localize")
+    if camera is not None:
+        if sent.camera is not None:
+            raise InvalidInput("the release carries a camera already; leave out --camera.")
+        # The same words with intrinsics beside them: nothing is drawn again.
+        sent = replace(sent, camera=opt.parse_camera(camera, sent.image_size))
+    facts: dict[str, Any] = {"server": server.server, "map": question.map}
+    facts["sent"] = release_cost(sent)[1]
+    with question.client(server) as client:
+        uncharged = "nothing is charged now: the release was charged when it was drawn"
+        _tell_leaving(facts, {"ledger": uncharged}, as_json)
+        result = client.send(Prepared(sent, sent.to_bytes()))
+    tell_localization(result, as_json, facts)
+
+
+def _tell_plan(text: str, facts: dict[str, Any]) -> None:
+    facts["plan"] = text
+    note(text)
+
+
+def _tell_leaving(facts: dict[str, Any], counted: dict[str, str], as_json: bool) -> None:
+    """Say what is about to leave, before it does."""
+    if not as_json:
+        shown = release_text(facts["sent"], facts.get("hidden"))
+        emit_facts(f"asking {facts['server']}", shown | counted)

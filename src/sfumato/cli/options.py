@@ -1,0 +1,79 @@
+"""Options and arguments that several commands have, each declared once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sfumato.core import types
+from sfumato.core.errors import InvalidInput
+
+
+def option(
+    text: str, *names: str, metavar: str | None = None, shown: bool | str = True
+) -> typer.models.OptionInfo:
+    """An option with its help.
+
+    names    how it is written, where that is not the parameter's own name
+    shown    the default in words, where the value itself says nothing
+    """
+    made: typer.models.OptionInfo = typer.Option(
+        *names, help=text, metavar=metavar, show_default=shown
+    )
+    return made
+
+
+def output(text: str, metavar: str = "FILE", *, shown: bool | str = True) -> Any:
+    """`-o`: what a command writes."""
+    return option(text, "-o", "--output", metavar=metavar, shown=shown)
+
+
+def argument(metavar: str, text: str) -> Any:
+    """What a command works on."""
+    return typer.Argument(metavar=metavar, help=text)
+
+
+Image = Annotated[Path, argument("IMAGE", "A photograph. It stays on this machine.")]
+Release = Annotated[Path, argument("RELEASE", "A release (.sfr) of `sfumato protect`.")]
+Map = Annotated[Path, argument("MAP", "The folder of a map.")]
+Store = Annotated[Path, argument("STORE", "The service's folder.")]
+StoreGiven = Annotated[Path, option("The service's folder.", metavar="STORE")]
+
+Dictionary = Annotated[
+    str, option("Public words: a dictionary's folder or name.", metavar="DICTIONARY")
+]
+Words = Annotated[int | None, option("|K|, one of the dictionary's levels.", shown="all words")]
+SubsetSize = Annotated[int, option("ω, words sent per descriptor.")]
+Camera = Annotated[
+    str | None, option("The camera's intrinsics, as COLMAP writes them.", metavar="MODEL,PARAM,…")
+]
+Extractor = Annotated[str, option("What describes the pictures.", metavar="NAME")]
+MaxKeypoints = Annotated[
+    int | None, option("Keep only the strongest of each picture.", shown="all")
+]
+Strict = Annotated[bool, option("Stop at the first picture that cannot be read.", "--strict")]
+Seed = Annotated[int, option("Of every draw: the same seed gives the same result.")]
+Networks = Annotated[
+    Path | None,
+    option("Folder of further networks, <extractor>-<kind>.onnx.", metavar="FOLDER"),
+]
+Threads = Annotated[int | None, option("Of torch.", shown="its own choice")]
+Minutes = Annotated[
+    float | None, option("Stop after this long; the same command goes on.", shown="never")
+]
+Labels = Annotated[Path | None, option("One label for each picture (idx, .npy, .npz).")]
+Encoder = Annotated[Path | None, option("An encoder's file (.npz).")]
+
+
+def parse_camera(text: str, image_size: tuple[int, int]) -> types.Camera:
+    """A camera from "MODEL,param,param,…", as COLMAP writes it."""
+    model, *numbers = text.split(",")
+    try:
+        params = tuple(float(number) for number in numbers)
+    except ValueError:
+        raise InvalidInput(
+            f"camera must be MODEL,param,param,… with numbers, got {text!r}."
+        ) from None
+    return types.Camera(model, *image_size, params)

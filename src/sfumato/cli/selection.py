@@ -1,0 +1,147 @@
+"""Which keypoints of a picture are sent: how many, and nothing of what is to be hidden."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+from sfumato.cli.options import option
+from sfumato.cli.own_code import load_ready
+from sfumato.cli.values import names
+from sfumato.core.errors import InvalidInput
+from sfumato.device.filters import ConstantCount, Decoys, Suppress, Suppression
+from sfumato.device.filters.keep import keep_filter
+from sfumato.device.protect import Filter, PictureFilter
+from sfumato.dictionary import Dictionary
+
+if TYPE_CHECKING:
+    from sfumato.detectors import Detector
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """The options of every command that protects a photograph."""
+
+    rules: ClassVar = {
+        "--keep-by": "--keep",
+        "--classes": "--detector",
+        "--margin --reach --decoys": "--suppress --boxes --mask --detector",
+        "--timeout": "--suppress --detector",
+    }
+
+    keep: Annotated[int | None, option("Send N keypoints.", shown="all")] = None
+    keep_by: Annotated[
+        str,
+        option(
+            "Which N: by strength, spread (strongest of every part) or stable (seen again from "
+            "elsewhere)."
+        ),
+    ] = "strength"
+    constant_count: Annotated[
+        int | None, option("Send exactly N keypoints, with decoys where too few.")
+    ] = None
+    suppress: Annotated[
+        str | None, option("Send nothing around these: person, face, text.", metavar="NAME,…")
+    ] = None
+    boxes: Annotated[
+        Path | None,
+        option(
+            "Send nothing in these boxes: JSON, [[left, top, right, bottom], …].", metavar="FILE"
+        ),
+    ] = None
+    mask: Annotated[
+        Path | None,
+        option("Send nothing where this picture of the same size is not black.", metavar="IMAGE"),
+    ] = None
+    detector: Annotated[
+        str | None,
+        option(
+            "Send nothing around what this finds: a YOLO file (v5, v8, v11 as ONNX), or "
+            "module:name of your own detector.",
+            metavar="FILE",
+        ),
+    ] = None
+    classes: Annotated[
+        str | None, option("Only these classes of a YOLO file.", metavar="NAME,…", shown="all")
+    ] = None
+    margin: Annotated[
+        float, option("Added around what is hidden, as a share of its shorter side.")
+    ] = 0.1
+    reach: Annotated[
+        float, option("Also drop keypoints that see inside from this many diameters; SIFT: 3.")
+    ] = 0.0
+    decoys: Annotated[bool, option("Fill the holes with decoys, so that they do not show.")] = False
+    timeout: Annotated[float, option("Seconds a detector may take; then nothing is sent.")] = 60.0
+
+    @property
+    def needs_words(self) -> bool:
+        """Decoys are drawn from public words."""
+        return self.decoys or self.constant_count is not None
+
+    def filters(
+        self, public: Dictionary | None, hidden: list[Suppression]
+    ) -> tuple[Filter | PictureFilter, ...]:
+        """What these options ask for; what was hidden is appended to the list."""
+        return tuple(self._filters(public, hidden))
+
+    def _filters(
+        self, public: Dictionary | None, hidden: list[Suppression]
+    ) -> Iterator[Filter | PictureFilter]:
+        if self.needs_words and public is None:
+            raise InvalidInput("decoys are public words: --dictionary must be one that is here.")
+        detectors = list(self._detectors())
+        if detectors:
+            yield Suppress(
+                detectors,
+                margin=self.margin,
+                reach=self.reach,
+                decoys=Decoys(public) if self.decoys and public else None,
+                timeout=self.timeout,
+                report=hidden.append,
+            )
+        if self.keep is not None:
+            yield keep_filter(self.keep, self.keep_by)
+        if self.constant_count is not None and public:
+            yield ConstantCount(self.constant_count, public)
+
+    def _detectors(self) -> Iterator[Detector]:
+        from sfumato.detectors import GivenBoxes, GivenMask, YoloFile, find_detectors
+
+        if self.suppress is not None:
+            yield from find_detectors(names(self.suppress))
+        if self.boxes is not None:
+            yield GivenBoxes.read(self.boxes)
+        if self.mask is not None:
+            yield GivenMask.read(self.mask)
+        if self.detector is None:
+            return
+        if ":" in self.detector and not Path(self.detector).exists():
+            if self.classes is not None:
+                raise InvalidInput("--classes applies only to a YOLO file; leave it out.")
+            yield load_ready(self.detector, "a detector")
+        else:
+            chosen = None if self.classes is None else names(self.classes)
+            yield YoloFile(Path(self.detector), classes=chosen)
+
+
+def suppression_facts(hidden: Suppression) -> dict[str, Any]:
+    """What was hidden, for the device's own eyes."""
+    return {
+        "regions": hidden.boxes,
+        "keypoints_removed": hidden.removed,
+        "keypoints_kept": hidden.kept,
+        "decoys": hidden.decoys,
+        "told_to_the_server": False,
+    }
+
+
+def suppression_text(facts: dict[str, Any]) -> str:
+    """The same as one sentence."""
+    regions = ", ".join(f"{count} {name}" for name, count in facts["regions"].items())
+    decoys = f", {facts['decoys']:,} decoys in their place" if facts["decoys"] else ""
+    return (
+        f"{facts['keypoints_removed']:,} keypoints around {regions or 'nothing'}{decoys}; the "
+        "server is not told. What a detector misses is not hidden"
+    )

@@ -1,0 +1,9 @@
+"""Defaults that several doors share: the library's client, the commands, the pages.
+
+The experiments of the papers are no doors: each states the grid that its table shows.
+"""
+
+from __future__ import annotations
+
+DEFAULT_SUBSET_SIZE = 2  # ω, words sent per descriptor
+DEFAULT_DICTIONARY = "bsds-16k"  # bundled: public pictures, no map of anybody's

@@ -7,6 +7,7 @@ python tests/run_mutants.py FOLDER wire   those whose name contains a word
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -64,10 +65,10 @@ def first_failure(tests: list[str], tree: Path) -> str | None:
     done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True)
     if done.returncode == 0:
         return None
-    failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-    if done.returncode != 1 or not failed:
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.MULTILINE)  # not a line of a log
+    if done.returncode != 1 or failed is None:
         raise RuntimeError(f"pytest ended with {done.returncode}:\n{done.stdout}{done.stderr}")
-    return failed[0].split(" ")[1]
+    return failed[1]
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""A real disk of one megabyte: a tmpfs in a mount namespace of its own, gone with its process."""
+"""Real disks: one of one megabyte, and one that is read-only; gone with their process."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+_READ_ONLY = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"'
 _MOUNT = 'mount -t tmpfs -o size=1m none "$1" && shift && exec "$@"'
 _WAYS = (("unshare", "-m"), ("unshare", "-rm"))
 
@@ -26,13 +27,18 @@ def _way() -> tuple[str, ...] | None:
     return None
 
 
-def on_small_disk(folder: Path, script: str, *arguments: object) -> str:
+def on_read_only_disk(folder: Path, script: str, *arguments: object) -> str:
+    """Run a Python script while `folder` can only be read, by root too; what it printed."""
+    return on_small_disk(folder, script, *arguments, mount=_READ_ONLY)
+
+
+def on_small_disk(folder: Path, script: str, *arguments: object, mount: str = _MOUNT) -> str:
     """Run a Python script while `folder` is a disk of one megabyte; what it printed."""
     way = _way()
     if way is None:
         pytest.skip("no disk can be mounted here: neither root nor user namespaces are allowed.")
     folder.mkdir(exist_ok=True)
-    words = [*way, "sh", "-c", _MOUNT, "sh", str(folder), sys.executable, "-c", PRELUDE + script]
+    words = [*way, "sh", "-c", mount, "sh", str(folder), sys.executable, "-c", PRELUDE + script]
     run = subprocess.run(
         [*words, str(folder), *map(str, arguments)], capture_output=True, text=True, check=False
     )

@@ -177,8 +177,11 @@ def test_several_workers_share_maps_limits_and_metrics(start: Start) -> None:
 def test_workers_end_when_their_first_process_is_killed(start: Start) -> None:
     running = start(workers=2)
     start.upload(running)
+    left = (start.store / "run").readlink()
+    assert list(left.glob("pymp-*"))  # the sockets of computing processes
     assert running.stop(signal.SIGKILL) == -signal.SIGKILL
     again = start()  # gets the store's lock only when all old workers are gone
+    assert not left.exists()
     assert start.names(again) == ["room"]
     assert not _listens(running.ready["port"])
 

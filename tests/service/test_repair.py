@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from commands import sfumato
-from served import Serve, files_of
+from served import Serve, files_of, refused
 from sfumato.core.errors import DamagedFile, InvalidInput
 from sfumato.service.database import NAME, Database
 from sfumato.service.keys import Keys
@@ -202,3 +202,50 @@ def test_removing_files_of_a_living_service_lets_no_second_one_in(serve: Serve) 
         second.take_alone(patience=0.0)
     for lock in (first, second):
         lock.close()
+
+
+@pytest.mark.parametrize("text", ["{not json", "[]", '"text"', '{"extractor": 3}', "null"])
+def test_a_row_that_was_edited_by_hand_is_a_finding_and_comes_back_from_the_label(
+    serve: Serve, capsys: pytest.CaptureFixture[str], text: str
+) -> None:
+    ids = store_with_maps(serve, 2)
+    before = rows_of(serve.store)
+    edited = edit_row(serve.store, text)
+    assert sfumato("store", "check", serve.store) == 1
+    assert f"the row of the map {edited} in metadata.db is damaged" in capsys.readouterr().out
+    assert sfumato("store", "repair", serve.store, "--apply") == 0
+    assert rows_of(serve.store) == before
+    assert edit_row(serve.store, text) == edited
+    assert start(serve) == ids  # `serve` mends it as well
+    assert rows_of(serve.store) == before
+
+
+def test_an_edited_row_without_a_label_is_quarantined_and_the_others_are_served(
+    serve: Serve, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ids = store_with_maps(serve, 2)
+    edited = edit_row(serve.store, "{not json")
+    (serve.store / "maps" / edited / LABEL).unlink()
+    assert sfumato("store", "repair", serve.store) == 0
+    assert "it has no label.json" in capsys.readouterr().out
+    assert start(serve) == ids - {edited}
+    assert (serve.store / "quarantine" / edited).is_dir()
+    served = serve()
+    assert len(served.client.get("/v1/maps", headers=served.owner).json()["maps"]) == 1
+
+
+def test_a_row_that_is_edited_while_it_is_served_hides_no_other(serve: Serve) -> None:
+    served = serve()
+    for name in ("one", "two"):
+        served.map_id(name)
+    edited = edit_row(serve.store, "{not json")
+    assert len(served.client.get("/v1/maps", headers=served.owner).json()["maps"]) == 1
+    refused(served.client.get(f"/v1/maps/{edited}", headers=served.owner), 500, "tell the operator")
+
+
+def edit_row(store: Path, text: str) -> str:
+    """Change the JSON of the first map's row; its id."""
+    with closing(sqlite3.connect(store / NAME, isolation_level=None)) as database:
+        (edited,) = database.execute("SELECT id FROM maps ORDER BY id").fetchone()
+        database.execute("UPDATE maps SET info = ? WHERE id = ?", (text, edited))
+    return str(edited)

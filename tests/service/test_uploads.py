@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import io
 import json
+import shutil
 import struct
 import tarfile
 from collections.abc import AsyncIterator
@@ -23,6 +25,25 @@ def test_an_upload_that_is_cut_leaves_nothing(served: Served) -> None:
     for cut in (0, 100, 512, len(whole) // 2, len(whole) - 20_000):
         refused(served.upload(content=whole[:cut]), 400, "tar")
         nothing_is_left(served)
+
+
+def test_a_refused_upload_is_erased_outside_the_event_loop(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_loop: list[bool] = []
+    erase = shutil.rmtree
+
+    def watched(*given: Any, **more: Any) -> None:
+        try:
+            asyncio.get_running_loop()
+            in_loop.append(True)
+        except RuntimeError:
+            in_loop.append(False)
+        erase(*given, **more)
+
+    monkeypatch.setattr(shutil, "rmtree", watched)
+    refused(served.upload(content=served.world.tar()[:5000]), 400, "tar")
+    assert in_loop == [False]
 
 
 def test_a_client_that_hangs_up_leaves_nothing(served: Served) -> None:

@@ -210,6 +210,11 @@ def _unusable(path: Path, error: object) -> DamagedFile | InvalidInput:
             f"the disk of {path.parent} is full and nothing was changed; make room, or serve with "
             "--read-only meanwhile."
         )
+    if os.statvfs(path.parent).f_flag & os.ST_RDONLY:
+        return InvalidInput(
+            f"the disk of {path.parent} is read-only; `sfumato serve --read-only` serves what is "
+            "there."
+        )
     if "locked" in text:
         return InvalidInput(f"{path} is busy with other changes; try again.")
     return InvalidInput(

@@ -68,6 +68,12 @@ def no_such_map() -> ServiceError:
     return ServiceError(404, "no-such-map", "there is no map with this id.")
 
 
+def map_damaged() -> ServiceError:
+    return ServiceError(
+        500, "map-damaged", "this map cannot be opened any more; tell the operator."
+    )
+
+
 def too_large(what: str, limit: int, unit: str = "bytes") -> ServiceError:
     return ServiceError(413, "too-large", f"{what} may have at most {limit} {unit}.")
 

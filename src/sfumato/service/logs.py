@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any
 
 LOGGER = logging.getLogger("sfumato.service")
-ERROR = logging.ERROR
+ERROR, WARNING = logging.ERROR, logging.WARNING
 
 
 class JsonLines(logging.Formatter):

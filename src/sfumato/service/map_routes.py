@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
+from fastapi.concurrency import contextmanager_in_threadpool
 
 from sfumato.service.access import AnyKey, OwnerKey, TheService
 from sfumato.service.answers import MapInfo, MapList, refusals
@@ -70,7 +71,8 @@ async def upload(
     store.check_room(length or 0, settings.min_free_bytes)
     service.begin_upload(key.tenant)
     try:
-        with store.draft() as draft:
+        # Erasing what was refused takes seconds for a large map: not in the event loop.
+        async with contextmanager_in_threadpool(store.draft()) as draft:
             await _unpack(request, service, draft, digest)
             given = {
                 "folder": str(draft),

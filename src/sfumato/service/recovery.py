@@ -24,10 +24,18 @@ from sfumato.core.errors import DamagedFile, InvalidInput, SfumatoError
 from sfumato.core.storage import sync_directory
 from sfumato.server.mapping.map import Map
 from sfumato.service.checking import file_away
+from sfumato.service.database import NAME
 from sfumato.service.dictionaries import Dictionaries
 from sfumato.service.errors import ServiceError
 from sfumato.service.keys import now
-from sfumato.service.labels import StoredMap, acknowledge, is_arriving, read_label, write_label
+from sfumato.service.labels import (
+    LABEL,
+    StoredMap,
+    acknowledge,
+    is_arriving,
+    read_label,
+    write_label,
+)
 from sfumato.service.logs import describe_error, log
 from sfumato.service.storage import Store
 from sfumato.service.survey import survey
@@ -85,8 +93,11 @@ def recover(store: Store, dictionaries: Dictionaries) -> None:
             level=logging.ERROR,
             name=move_aside(store, path).name,
         )
+    for row in found.damaged_rows:
+        _mend_row(store, row, found.rows)
     for path in found.returned:
-        _put_back_in_quarantine(store, path)
+        if path.name in found.quarantined:
+            _put_back_in_quarantine(store, path)
     for row in found.rows.values():
         _label(store, row)
         _check(store, row, lambda folder: _verify(folder, dictionaries))
@@ -111,6 +122,22 @@ def _put_back_in_quarantine(store: Store, path: Path) -> None:
     else:
         path.rename(target)
     log("a missing map is back; run `sfumato store repair`", level=logging.WARNING, map=path.name)
+
+
+def _mend_row(store: Store, row: StoredMap, rows: dict[str, StoredMap]) -> None:
+    """What the metadata cannot tell any more, the map's label does; else it is quarantined."""
+    try:
+        label = read_label(store.folder_of(row.id))
+        if (label.tenant, label.id) != (row.tenant, row.id):
+            raise DamagedFile(f"its {LABEL} is another map's")
+    except DamagedFile as error:
+        _quarantine(store, row, DamagedFile(f"its row in {NAME} is damaged, and {error}"))
+        return
+    with store.database.write() as database:
+        text = json.dumps(label.info)
+        database.execute("UPDATE maps SET info = ? WHERE id = ?", (text, row.id))
+    rows[row.id] = StoredMap(row.tenant, row.id, row.name, label.info)
+    log("wrote a damaged row anew, from the map's label", level=logging.WARNING, map=row.id)
 
 
 def _label(store: Store, row: StoredMap) -> None:
@@ -150,6 +177,7 @@ def _check(store: Store, row: StoredMap, verify: Callable[[Path], None]) -> None
 def _quarantine(store: Store, row: StoredMap, error: Exception) -> None:
     """Damaged maps leave the list and keep their files, so that the operator can look."""
     reason = str(error)
+    info = json.dumps(row.info) if row.info else None  # nothing is known where the row was damaged
     if store.folder_of(row.id).exists():
         if (store.quarantine / row.id).exists():
             move_aside(store, store.quarantine / row.id)
@@ -160,7 +188,7 @@ def _quarantine(store: Store, row: StoredMap, error: Exception) -> None:
         database.execute("DELETE FROM maps WHERE id = ?", (row.id,))
         database.execute(
             "INSERT OR REPLACE INTO quarantined VALUES (?, ?, ?, ?, ?, ?)",
-            (row.tenant, row.id, row.name, now(), reason, json.dumps(row.info)),
+            (row.tenant, row.id, row.name, now(), reason, info),
         )
     log("quarantined a damaged map", level=logging.ERROR, map=row.id, tenant=row.tenant)
 

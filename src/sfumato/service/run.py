@@ -10,7 +10,6 @@ from __future__ import annotations
 import http.client
 import ipaddress
 import json
-import logging
 import os
 import shutil
 import signal
@@ -33,7 +32,7 @@ from sfumato.service import logs
 from sfumato.service.app import create_app
 from sfumato.service.database import one_sentence
 from sfumato.service.dictionaries import Dictionaries
-from sfumato.service.logs import log
+from sfumato.service.logs import WARNING, log
 from sfumato.service.metrics import VARIABLE
 from sfumato.service.permissions import close_to_others, is_open, only_for_the_owner
 from sfumato.service.protocol import GuardedHttp, guard_connections, raise_file_limit
@@ -45,6 +44,7 @@ from sfumato.service.storage import Store
 
 WORKER_SETTINGS = "SFUMATO_WORKER_SETTINGS"
 _RUN = "sfumato-run-"
+_LONGEST_FOR_SOCKETS = 70  # of the 107 characters a socket's path may have
 
 
 def serve(settings: Settings, ready: Callable[[str, int], None]) -> None:
@@ -103,7 +103,7 @@ def _close_to_others(settings: Settings) -> None:
             close_to_others(settings.store)
             done = "it is now 0700, its files 0600"
     if was_open:
-        log(f"other users could look into the store; {done}", level=logging.WARNING)
+        log(f"other users could look into the store; {done}", level=WARNING)
 
 
 def _warn_of_plain_http(host: str) -> None:
@@ -111,7 +111,7 @@ def _warn_of_plain_http(host: str) -> None:
         log(
             "this service has no TLS and can be reached from other machines: keys and releases "
             "travel in the clear; put a TLS proxy in front and listen on 127.0.0.1",
-            level=logging.WARNING,
+            level=WARNING,
             host=host,
         )
 
@@ -150,25 +150,56 @@ def _run_folder(settings: Settings) -> Iterator[Path]:
     link = settings.store / "run"
     if not settings.read_only:
         _remove_run(link)
-    with tempfile.TemporaryDirectory(prefix=_RUN) as folder:
+    with tempfile.TemporaryDirectory(prefix=_RUN) as folder, _temporary_files_in(folder):
         if not settings.read_only:
             with suppress(OSError):  # without it a killed service leaves its folder, no more
                 link.symlink_to(folder)
         try:
             yield Path(folder)
         finally:
-            if not settings.read_only:
-                link.unlink(missing_ok=True)
+            if link.is_symlink() and link.readlink() == Path(folder):
+                link.unlink()
 
 
 def _remove_run(link: Path) -> None:
+    """Erase what a killed service left; anything else with that name is not ours to erase."""
     if link.is_symlink():
         left = link.readlink()
         if left.name.startswith(_RUN) and left.parent == Path(tempfile.gettempdir()):
             shutil.rmtree(left, ignore_errors=True)
         link.unlink()
-    else:  # of version 1: a folder
+    elif link.is_dir() and all(_is_of_version_1(path) for path in link.iterdir()):
         shutil.rmtree(link, ignore_errors=True)
+    elif link.exists():
+        log("the store has a `run` that sfumato did not make; it is left alone", level=WARNING)
+
+
+def _is_of_version_1(path: Path) -> bool:
+    """The counters that workers shared, when `run` was a folder of the store."""
+    if path.name == "metrics" and path.is_dir():
+        return all(file.suffix == ".db" for file in path.iterdir())
+    return path.name.startswith("rates.db") and path.is_file()
+
+
+@contextmanager
+def _temporary_files_in(folder: str) -> Iterator[None]:
+    """Sockets of computing processes too: they lie where the next start removes them.
+
+    `multiprocessing` asks `tempfile` for the place, in this process and in workers.
+    """
+    if len(folder) > _LONGEST_FOR_SOCKETS:
+        yield
+        return
+    before = tempfile.tempdir, os.environ.get("TMPDIR")
+    tempfile.tempdir = os.environ["TMPDIR"] = folder
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before[0]
+        if before[1] is None:
+            del os.environ["TMPDIR"]
+        else:
+            os.environ["TMPDIR"] = before[1]
 
 
 def _config(app: Any, settings: Settings, **more: Any) -> uvicorn.Config:

@@ -14,18 +14,20 @@ import os
 import secrets
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from sfumato.core.errors import InvalidInput
 from sfumato.core.storage import TEMPORARY, sync_directory
+from sfumato.service.answers import MapInfo
 from sfumato.service.database import MAPS, NAME, Database
 from sfumato.service.errors import (
     ServiceError,
     disk_full,
     from_storage,
+    map_damaged,
     no_such_map,
     read_only,
     unauthorized,
@@ -60,7 +62,7 @@ class Store:
         rows = self.database.connection().execute(
             "SELECT tenant, id, name, info FROM maps WHERE tenant = ? ORDER BY name", (tenant,)
         )
-        return [_stored(row) for row in rows]
+        return _readable(rows)[0]
 
     def find(self, tenant: str, map_id: str) -> StoredMap:
         """The tenant's map; another tenant's takes the same lookup as none at all."""
@@ -74,11 +76,19 @@ class Store:
         )
         if row is None:
             raise no_such_map()
-        return _stored(row)
+        stored = stored_map(*row)
+        if stored is None:
+            raise map_damaged()
+        return stored
 
     def all(self) -> list[StoredMap]:
-        rows = self.database.connection().execute("SELECT tenant, id, name, info FROM maps")
-        return [_stored(row) for row in rows]
+        return self.rows()[0]
+
+    def rows(self) -> tuple[list[StoredMap], list[StoredMap]]:
+        """All maps, and apart from them those whose row was damaged: they have no info."""
+        return _readable(
+            self.database.connection().execute("SELECT tenant, id, name, info FROM maps")
+        )
 
     def ids(self) -> set[str]:
         return {row[0] for row in self.database.connection().execute("SELECT id FROM maps")}
@@ -209,8 +219,25 @@ def new_id() -> str:
     return secrets.token_urlsafe(16)
 
 
-def _stored(row: tuple[str, str, str, str]) -> StoredMap:
-    return StoredMap(row[0], row[1], row[2], json.loads(row[3]))
+def stored_map(tenant: str, map_id: str, name: str, text: str) -> StoredMap | None:
+    """A row of the metadata; None if its JSON is not what was written there."""
+    try:
+        info = json.loads(text)
+        MapInfo(id=map_id, name=name, dictionaries=[], **info)
+    except (ValueError, TypeError):  # pydantic's refusals are ValueErrors
+        return None
+    return StoredMap(tenant, map_id, name, info)
+
+
+def _readable(rows: Iterable[tuple[str, str, str, str]]) -> tuple[list[StoredMap], list[StoredMap]]:
+    whole, damaged = [], []
+    for row in rows:
+        stored = stored_map(*row)
+        if stored is None:
+            damaged.append(StoredMap(*row[:3], {}))
+        else:
+            whole.append(stored)
+    return whole, damaged
 
 
 def _taken(name: str) -> ServiceError:

@@ -76,6 +76,12 @@ def check_store(folder: Path, *, progress: Progress = silent) -> tuple[int, list
             Finding("missing", row.id, f"the map {row.id} has a row and no folder in {MAPS}/.")
             for row in found.missing
         ]
+        findings += [
+            Finding(
+                "row", row.id, f"the row of the map {row.id} in {NAME} is damaged; run `repair`."
+            )
+            for row in found.damaged_rows
+        ]
         findings += [_stray(path, f"{path.parent.name}/") for path in found.unknown]
         findings += [_stray(path, "aside/") for path in list_folder(folder / "aside")]
         findings += [

@@ -16,7 +16,7 @@ from pathlib import Path
 from sfumato.core.errors import DamagedFile
 from sfumato.core.progress import Progress, silent
 from sfumato.core.storage import sync_directory
-from sfumato.service.database import NAME
+from sfumato.service.database import MAPS, NAME
 from sfumato.service.keys import now
 from sfumato.service.labels import StoredMap, write_label
 from sfumato.service.permissions import only_for_the_owner
@@ -84,8 +84,9 @@ def plan_repair(folder: Path, *, drop_missing: bool, progress: Progress = silent
     gone = [row.id for row in found.missing if row.id not in ids]
     gone += [
         map_id
-        for map_id in found.quarantined
-        if map_id not in ids and not (folder / "quarantine" / map_id).exists()
+        for map_id in (*found.quarantined, *(row.id for row in found.damaged_rows))
+        if map_id not in ids
+        and not any((folder / part / map_id).exists() for part in (MAPS, "quarantine"))
     ]
     if drop_missing:
         plan.drop = gone

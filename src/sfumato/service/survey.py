@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from sfumato.core.errors import InvalidInput
 from sfumato.core.storage import MANIFEST, TEMPORARY
 from sfumato.service.database import MAPS, NAME
 from sfumato.service.labels import StoredMap, is_arriving
-from sfumato.service.storage import Store, are_missing
+from sfumato.service.storage import Store, are_missing, stored_map
 
 
 @dataclass(frozen=True)
@@ -29,9 +28,10 @@ class Survey:
     quarantined: dict[str, Quarantined] = field(default_factory=dict)
     leaving: set[str] = field(default_factory=set)
     present: list[StoredMap] = field(default_factory=list)
+    damaged_rows: list[StoredMap] = field(default_factory=list)  # without info
     missing: list[StoredMap] = field(default_factory=list)  # a row, and no folder anywhere
     cut: list[Path] = field(default_factory=list)  # uploads and deletes that were not finished
-    returned: list[Path] = field(default_factory=list)  # quarantined as missing, and back
+    returned: list[Path] = field(default_factory=list)  # out of the list, and a label tells more
     unknown: list[Path] = field(default_factory=list)  # nothing explains these
 
     def refuse_a_loss(self, folder: Path) -> None:
@@ -57,12 +57,13 @@ def survey(folder: Path, store: Store | None) -> Survey:
             found.present.append(row)
         elif not (folder / "quarantine" / row.id).exists():
             found.missing.append(row)
+    damaged = {row.id for row in found.damaged_rows}
     for path in folders:
         if path.name in found.rows or not path.exists():  # the latter: deleted since
             continue
         if path.name in found.leaving or is_arriving(path):
             found.cut.append(path)
-        elif path.name in found.quarantined:
+        elif path.name in found.quarantined or path.name in damaged:
             found.returned.append(path)
         else:
             found.unknown.append(path)
@@ -77,15 +78,12 @@ def _rows(store: Store) -> Survey:
     database.execute("BEGIN")
     try:
         quarantined = database.execute("SELECT tenant, id, name, info, reason FROM quarantined")
+        rows, damaged = store.rows()
         return Survey(
-            rows={row.id: row for row in store.all()},
+            rows={row.id: row for row in rows},
+            damaged_rows=damaged,
             quarantined={
-                row[1]: Quarantined(
-                    None
-                    if row[3] is None
-                    else StoredMap(row[0], row[1], row[2], json.loads(row[3])),
-                    row[4],
-                )
+                row[1]: Quarantined(None if row[3] is None else stored_map(*row[:4]), row[4])
                 for row in quarantined
             },
             leaving=store.leaving(),

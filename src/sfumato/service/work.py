@@ -16,7 +16,7 @@ from sfumato.server.mapping.map import Map
 from sfumato.service.answers import answer_of
 from sfumato.service.checking import describe, file_away, load_upload
 from sfumato.service.dictionaries import Dictionaries
-from sfumato.service.errors import ServiceError
+from sfumato.service.errors import map_damaged
 from sfumato.service.localizing import OpenMaps, answer, check_release
 from sfumato.service.plans import make_plan
 from sfumato.service.processes import Charge
@@ -62,6 +62,4 @@ def _opened(folder: Path) -> Map:
     try:
         return _maps.get(folder)
     except (SfumatoError, OSError) as error:
-        raise ServiceError(
-            500, "map-damaged", "this map cannot be opened any more; tell the operator."
-        ) from error
+        raise map_damaged() from error

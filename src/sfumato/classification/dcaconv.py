@@ -25,11 +25,9 @@ from sfumato.classification.encoder import (
     finite_array,
 )
 from sfumato.classification.labels import class_members
-from sfumato.core.checks import check_count
+from sfumato.core.checks import check_choice, check_count
 from sfumato.core.errors import InvalidInput
 
-SCATTERS = ("paper", "position")
-LEADING = ("high", "low")
 #: A response smaller than this share of the brightest pixel is rounding, not a sign.
 _ZERO = 1e-5
 
@@ -162,14 +160,8 @@ class DCAConv(Encoder):
         return made, (height, width)
 
     def _check_parameters(self) -> tuple[int, int]:
-        if self.scatter not in SCATTERS:
-            raise InvalidInput(
-                f"scatter must be one of {', '.join(SCATTERS)}, got {self.scatter!r}."
-            )
-        if self.leading not in LEADING:
-            raise InvalidInput(
-                f"leading must be one of {', '.join(LEADING)}, got {self.leading!r}."
-            )
+        check_choice("scatter", self.scatter, ("paper", "position"))
+        check_choice("leading", self.leading, ("high", "low"))
         check_count("filter_size", self.filter_size, low=3, high=31)
         if self.filter_size % 2 == 0:
             raise InvalidInput(f"filter_size must be odd, got {self.filter_size}.")

@@ -133,6 +133,15 @@ def clip_boxes(
     return Boxes(boxes[rows], tuple(classes[i] for i in rows), values[rows])
 
 
+def to_picture(corners: NDArray[Any], seen: Sequence[int], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Boxes of a picture that was searched at another size (width, height), in its own pixels.
+
+    There, unlike in keypoints, a pixel begins at a whole number.
+    """
+    height, width = shape[:2]
+    return np.asarray(corners / np.array([seen[0] / width, seen[1] / height] * 2) - 0.5)
+
+
 def overlap(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:
     """Intersection over union of every box of a (N, 4) with every box of b (M, 4): (N, M)."""
     first, second = np.asarray(a)[:, None], np.asarray(b)[None]

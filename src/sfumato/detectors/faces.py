@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import InvalidInput, Missing
 from sfumato.core.extras import file_in_package
 from sfumato.core.onnx_file import read_network
-from sfumato.detectors.base import Boxes, clip_boxes, drop_repeats
+from sfumato.detectors.base import Boxes, clip_boxes, drop_repeats, to_picture
 
 # How sure, the logarithm of height and width, the offset, and landmarks that are not used.
 _OUTPUTS = ("537", "538", "539", "540")
@@ -58,7 +58,7 @@ class FaceDetector:
         top = (row + offset[0, row, column] + 0.5) * _CELL - tall / 2
         left = (column + offset[1, row, column] + 0.5) * _CELL - wide / 2
         corners = np.column_stack([left, top, left + wide, top + tall])
-        corners = corners / np.array([size[0] / width, size[1] / height] * 2) - 0.5
+        corners = to_picture(corners, size, picture.shape)
         scores = np.clip(sure[0, row, column], 0, 1)
         rows = drop_repeats(corners, scores, max_overlap=_SAME)
         return clip_boxes(corners[rows], ["face"] * len(rows), scores[rows], picture.shape)

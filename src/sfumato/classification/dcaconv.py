@@ -25,11 +25,9 @@ from sfumato.classification.encoder import (
     finite_array,
 )
 from sfumato.classification.labels import class_members
-from sfumato.core.checks import check_count
+from sfumato.core.checks import check_choice, check_count
 from sfumato.core.errors import InvalidInput
 
-SCATTERS = ("paper", "position")
-LEADING = ("high", "low")
 #: A response smaller than this share of the brightest pixel is rounding, not a sign.
 _ZERO = 1e-5
 
@@ -51,7 +49,6 @@ class DCAConv(Encoder):
                   fits them on each map alone
     leading       the bit of the leading second-stage filter: "high", or "low" as in eq. 53, where
                   pooling and L2 distance listen most to the filter that says least
-    image_shape   (h, w) of pictures that come as rows; one of them may be −1
 
     Fitted: filters_ (first L1×k×k; second L1×L2×k×k, lowest bit first), eigenvalues_ and gaps_ of
     both stages, map_shape_, num_values_. An eigenvector's sign is arbitrary: the largest entry
@@ -78,7 +75,6 @@ class DCAConv(Encoder):
     leading: str = "high"
     ridge: float = 1e-3
     signal_ridge: float = 0.0
-    image_shape: tuple[int, int] | None = None
 
     def _prepare(self, shape: Shape) -> None:
         first, second = self._check_parameters()
@@ -162,14 +158,8 @@ class DCAConv(Encoder):
         return made, (height, width)
 
     def _check_parameters(self) -> tuple[int, int]:
-        if self.scatter not in SCATTERS:
-            raise InvalidInput(
-                f"scatter must be one of {', '.join(SCATTERS)}, got {self.scatter!r}."
-            )
-        if self.leading not in LEADING:
-            raise InvalidInput(
-                f"leading must be one of {', '.join(LEADING)}, got {self.leading!r}."
-            )
+        check_choice("scatter", self.scatter, ("paper", "position"))
+        check_choice("leading", self.leading, ("high", "low"))
         check_count("filter_size", self.filter_size, low=3, high=31)
         if self.filter_size % 2 == 0:
             raise InvalidInput(f"filter_size must be odd, got {self.filter_size}.")

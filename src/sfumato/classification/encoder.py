@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,7 +11,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from sfumato.core.codes import MapShape
 from sfumato.core.errors import InvalidInput, Mismatch
 
 #: Channels that OpenCV filters at once; rows of 28 pixels of them stay in a core's first cache.
@@ -20,8 +20,13 @@ Arrays = dict[str, NDArray[Any]]
 Shape = tuple[int, int]
 
 
+@dataclass(eq=False, repr=False)
 class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Pictures → codes, in scikit-learn's contract; `num_values_` is d, `map_shape_` tells m.
+    """Pictures → codes, in scikit-learn's contract.
+
+    image_shape  (h, w) of pictures that come as rows; one of them may be −1
+
+    Fitted: num_values_ (d), map_shape_ (channels, h′, w′) whose product is m, picture_shape_.
 
     An encoder has no guarantee of its own: codes must pass `RandomizedResponse` before they
     are shared. One that learns from pictures gives something away about them.
@@ -31,10 +36,7 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     needs_labels: ClassVar[bool] = False
     _block: ClassVar[int] = 4096  # pictures encoded at a time
 
-    image_shape: tuple[int, int] | None
-    num_values_: int
-    map_shape_: MapShape
-    picture_shape_: Shape
+    image_shape: tuple[int, int] | None = field(default=None, kw_only=True)
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: N803
         """Note the size of pictures X, and learn from them and their classes y where needed."""

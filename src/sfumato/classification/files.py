@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.arrays import read_arrays, write_arrays
+from sfumato.core.checks import check_choice
 from sfumato.core.errors import InvalidInput, SfumatoError
 from sfumato.core.extras import need
 
@@ -116,8 +117,7 @@ def load_model(path: str | Path) -> tuple[Learner, str, float]:
 
 
 def _named(what: str, homes: dict[str, str], name: str) -> Any:
-    if name not in homes:
-        raise InvalidInput(f"{what} must be one of {', '.join(homes)}, got {name!r}.")
+    check_choice(what, name, homes)
     need_learning(f"the {what} {name}")
     module, _, attribute = homes[name].partition(":")
     return getattr(import_module(f"sfumato.classification.{module}"), attribute)

@@ -29,7 +29,6 @@ class HogWords(Encoder):
     num_words     m
     cell_size     pixels
     random_state  of the k-means
-    image_shape   (h, w) of pictures that come as rows
 
     >>> pictures = np.arange(4 * 16 * 16).reshape(4, 16, 16) ** 2 % 256
     >>> HogWords(3).fit_transform(pictures).sum(axis=1).tolist()  # 3×3 blocks, each counted once
@@ -43,7 +42,6 @@ class HogWords(Encoder):
     _: KW_ONLY
     cell_size: int = 4
     random_state: int = 0
-    image_shape: tuple[int, int] | None = None
 
     def _prepare(self, shape: Shape) -> None:
         check_count("num_words", self.num_words, low=2, high=4096)

@@ -13,11 +13,10 @@ from sfumato.classification.learner import Arrays, Learner, stored_shape
 from sfumato.classification.match_weights import log_odds, match_weights
 from sfumato.classification.neighbours import Matches, Scorer, SquaredDistances, Tables, nearest
 from sfumato.classification.odds import response_odds
-from sfumato.core.checks import check_count
+from sfumato.core.checks import check_choice, check_count
 from sfumato.core.codes import Codes
 from sfumato.core.errors import InvalidInput, Mismatch
 
-METRICS = ("hamming", "l2")
 WEIGHTS = ("none", "log-odds")
 
 
@@ -201,12 +200,8 @@ class PerturbedKNN(Learner):
             )
 
     def _check_parameters(self) -> None:
-        for name, value, known in (
-            ("metric", self.metric, METRICS),
-            ("weights", self.weights, WEIGHTS),
-        ):
-            if value not in known:
-                raise InvalidInput(f"{name} must be one of {', '.join(known)}, got {value!r}.")
+        check_choice("metric", self.metric, ("hamming", "l2"))
+        check_choice("weights", self.weights, WEIGHTS)
         if self.metric == "l2" and self.weights != "none":
             raise InvalidInput('weights belong to matches; use metric="hamming" with them.')
 

@@ -25,8 +25,6 @@ _MAX_SIDE = 4096  # of pictures that a file announces
 class _EdgeEncoder(Encoder):
     """Gradients at every pixel, cells on a grid; settings and picture size are all of its file."""
 
-    _floats_key: ClassVar[str]  # where a file keeps settings that are no whole numbers
-
     stride: int
 
     def _prepare(self, shape: Shape) -> None:
@@ -38,9 +36,13 @@ class _EdgeEncoder(Encoder):
             raise InvalidInput(f"{name} must be above 0 and at most {high:g}.")
 
     @classmethod
-    def _settings(cls, kind: str) -> list[str]:
-        """Names of the settings of this type, in the order of a file."""
-        return [setting.name for setting in fields(cls) if setting.type == kind]
+    def _settings(cls) -> tuple[list[str], list[str], str]:
+        """Names of the whole and of the real settings, and where a file keeps the real ones."""
+        whole, real = (
+            [setting.name for setting in fields(cls) if setting.type == kind]
+            for kind in ("int", "float")
+        )
+        return whole, real, "real" if len(real) > 1 else real[0]
 
     def _gradients(self, pictures: NDArray[Any]) -> tuple[Matrix, Matrix]:
         """Direction in radians and strength at each pixel of pictures (N, h, w) of 0 … 255.
@@ -54,20 +56,21 @@ class _EdgeEncoder(Encoder):
         return np.arctan2(downwards, to_the_right), np.hypot(to_the_right, downwards)
 
     def _arrays(self) -> Arrays:
-        whole, floats = ([getattr(self, n) for n in self._settings(k)] for k in ("int", "float"))
+        whole, real, key = self._settings()
         return {
-            "whole": np.array([*whole, *self.picture_shape_]),
-            self._floats_key: np.array(floats).squeeze(),
+            "whole": np.array([*(getattr(self, name) for name in whole), *self.picture_shape_]),
+            key: np.array([getattr(self, name) for name in real]).squeeze(),
         }
 
     @classmethod
     def _from_arrays(cls, arrays: Arrays) -> tuple[Self, Shape]:
-        *whole, height, width = (int(value) for value in arrays["whole"])
-        floats = (float(value) for value in np.atleast_1d(arrays[cls._floats_key]))
+        whole, real, key = cls._settings()
+        *counts, height, width = (int(value) for value in arrays["whole"])
+        numbers = (float(value) for value in np.atleast_1d(arrays[key]))
         for side in (height, width):
             check_count("picture side", side, low=1, high=_MAX_SIDE)
-        settings: dict[str, Any] = dict(zip(cls._settings("int"), whole, strict=True))
-        settings |= dict(zip(cls._settings("float"), floats, strict=True))
+        settings: dict[str, Any] = dict(zip(whole, counts, strict=True))
+        settings |= dict(zip(real, numbers, strict=True))
         return cls(**settings), (height, width)
 
 
@@ -83,7 +86,6 @@ class OrientationCodes(_EdgeEncoder):
                       a code that is drawn and sent from there would be wasted
     blank             a cell whose strongest orientation is below this share of full contrast
                       is blank
-    image_shape       (h, w) of pictures that come as rows
 
     >>> left_dark = np.zeros((1, 13, 13))
     >>> left_dark[:, :, 6:] = 255
@@ -94,7 +96,6 @@ class OrientationCodes(_EdgeEncoder):
     """
 
     name: ClassVar[str] = "orientations"
-    _floats_key: ClassVar[str] = "real"
 
     num_orientations: int = 4
     _: KW_ONLY
@@ -102,7 +103,6 @@ class OrientationCodes(_EdgeEncoder):
     stride: int = 3
     margin: int = 0
     blank: float = 0.01
-    image_shape: tuple[int, int] | None = None
 
     def _prepare(self, shape: Shape) -> None:
         check_count("num_orientations", self.num_orientations, low=2, high=255)
@@ -143,7 +143,6 @@ class OrientationBits(_EdgeEncoder):
     reach           pixels to each side of a cell where an edge still counts for it
     stride          pixels between cells; a larger one sends fewer bits
     contrast        the weakest edge that counts, as a change per pixel of the full contrast
-    image_shape     (h, w) of pictures that come as rows
 
     >>> dark_above = np.zeros((1, 13, 13))
     >>> dark_above[:, 6:] = 255
@@ -155,20 +154,18 @@ class OrientationBits(_EdgeEncoder):
 
     name: ClassVar[str] = "orientation-bits"
     _block: ClassVar[int] = 1024
-    _floats_key: ClassVar[str] = "contrast"
 
     num_directions: int = 16
     _: KW_ONLY
     reach: int = 2
     stride: int = 2
     contrast: float = 0.1
-    image_shape: tuple[int, int] | None = None
 
     def _prepare(self, shape: Shape) -> None:
+        super()._prepare(shape)
         check_count("num_directions", self.num_directions, low=2, high=255)
         check_count("reach", self.reach, low=0, high=100)
         self._check_above_zero("contrast", 1)
-        super()._prepare(shape)
         self._cells = [
             slice(_first_cell(side, self.stride, 0), side, self.stride) for side in shape
         ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -29,8 +29,7 @@ class PixelCodes(Encoder):
     name: ClassVar[str] = "pixels"
 
     num_values: int = 16
-    _: KW_ONLY
-    image_shape: tuple[int, int] | None = (1, -1)
+    image_shape: tuple[int, int] | None = field(default=(1, -1), kw_only=True)
 
     def _prepare(self, shape: Shape) -> None:
         self.num_values_ = check_count("num_values", self.num_values, low=2, high=256)

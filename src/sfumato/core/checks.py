@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,14 @@ def _shown(value: Any) -> str:
     if isinstance(value, int) and value.bit_length() > 128:
         return f"a whole number of {value.bit_length():,} bits"
     return f"{value!r}"
+
+
+def check_choice(name: str, value: str, choices: Iterable[str]) -> str:
+    """Return value if it is one of the choices."""
+    known = tuple(choices)
+    if value not in known:
+        raise InvalidInput(f"{name} must be one of {', '.join(known)}, got {value!r}.")
+    return value
 
 
 def check_finite(name: str, array: NDArray[Any]) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sfumato.core.errors import MissingExtra
+from sfumato.core.errors import Missing, MissingExtra
 
 
 def need(extra: str, what: str, *packages: str) -> None:
@@ -40,11 +40,14 @@ def name_extras(load: Callable[[str], Any], prefix: str) -> Callable[[str], Any]
     return load_named
 
 
-def file_in_package(package: str, pattern: str) -> Path | None:
-    """The first file that matches inside an installed package, which is not imported."""
+def file_in_package(package: str, pattern: str, otherwise: str) -> Path:
+    """The first file that matches inside an installed package, which is not imported.
+
+    otherwise  what is said where there is none
+    """
     spec = importlib.util.find_spec(package)
     for folder in (spec.submodule_search_locations or ()) if spec is not None else ():
         for path in sorted(Path(folder).glob(pattern)):
             if path.is_file():
                 return path
-    return None
+    raise Missing(otherwise)

@@ -8,15 +8,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from sfumato.core.checks import check_choice
 from sfumato.core.errors import InvalidInput, Missing
-from sfumato.datasets.faces_attributes import read_agedb_names, read_fairface, read_utkface
+from sfumato.datasets.faces_attributes import (
+    Table,
+    read_agedb_names,
+    read_fairface,
+    read_utkface,
+)
 from sfumato.datasets.faces_pairs import read_cfp, read_lfw, read_listed_pairs
 from sfumato.faces.pairs import Pairs
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".pgm", ".ppm", ".bmp", ".webp", ".tif", ".tiff", ".gif")
-
-LAYOUTS = ("lfw", "cfp-ff", "cfp-fp", "listed", "agedb", "utkface", "fairface", "identities")
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +56,9 @@ def open_faces(folder: str | Path, layout: str = "auto") -> FaceSet:
     root = Path(folder)
     if not root.is_dir():
         raise Missing(f"there is no folder of faces at {root}.")
+    check_choice("layout", layout, ("auto", *_READERS))
     chosen = _recognise(root) if layout == "auto" else layout
-    if chosen not in _READERS:
-        raise InvalidInput(f"layout must be one of auto, {', '.join(LAYOUTS)}, got {layout!r}.")
-    return _READERS[chosen](root, chosen)
+    return FaceSet(root.name, chosen, root, **_READERS[chosen](root))
 
 
 def _recognise(root: Path) -> str:
@@ -74,70 +78,53 @@ def _recognise(root: Path) -> str:
     return "identities"
 
 
-def _identities(root: Path, layout: str) -> FaceSet:
+def _identities(root: Path) -> dict[str, Any]:
     """One folder per person, as AT&T's faces are stored."""
-    pictures = [
+    pictures = tuple(
         f"{person.name}/{name}"
         for person in sorted(root.iterdir(), key=_natural)
         if person.is_dir()
         for name in _pictures_in(person)
-    ]
+    )
     people = tuple(name.split("/")[0] for name in pictures)
     if len(set(people)) < 2:
         raise InvalidInput(
             f"{root} must hold a folder of pictures for each of at least two people, it has "
             f"{len(set(people))}."
         )
-    return FaceSet(root.name, layout, root, tuple(pictures), people)
+    return {"pictures": pictures, "identities": people}
 
 
-def _lfw(root: Path, layout: str) -> FaceSet:
-    pictures, pairs = read_lfw(root)
-    return FaceSet(root.name, layout, root, pictures, _parents(pictures), pairs=pairs)
+def _listed(listed: tuple[tuple[str, ...], Pairs], person: int | None) -> dict[str, Any]:
+    """Pictures and pairs of a list; `person` is the part of a path that names who is on it."""
+    pictures, pairs = listed
+    people = () if person is None else tuple(name.split("/")[person] for name in pictures)
+    return {"pictures": pictures, "identities": people, "pairs": pairs}
 
 
-def _cfp(root: Path, layout: str) -> FaceSet:
-    pictures, pairs = read_cfp(root, layout.split("-")[1].upper())
-    people = tuple(name.split("/")[-3] for name in pictures)
-    return FaceSet(root.name, layout, root, pictures, people, pairs=pairs)
+def _named(root: Path, read_names: Callable[..., Table]) -> dict[str, Any]:
+    """Pictures whose file names say what is on them; pairs are drawn by identity."""
+    names = tuple(_pictures_in(root))
+    table = read_names(names, strict=True)
+    return {"pictures": names, "identities": table.pop("identity", ()), "attributes": table}
 
 
-def _listed(root: Path, layout: str) -> FaceSet:
-    pictures, pairs = read_listed_pairs(root)
-    return FaceSet(root.name, layout, root, pictures, pairs=pairs)
-
-
-def _agedb(root: Path, layout: str) -> FaceSet:
-    """AgeDB gives no pairs of its own in this layout; they are drawn by identity."""
-    table = read_agedb_names(_pictures_in(root), strict=True)
-    people = table.pop("identity")
-    return FaceSet(root.name, layout, root, tuple(_pictures_in(root)), people, table)
-
-
-def _utkface(root: Path, layout: str) -> FaceSet:
-    table = read_utkface(_pictures_in(root), strict=True)
-    return FaceSet(root.name, layout, root, tuple(_pictures_in(root)), attributes=table)
-
-
-def _fairface(root: Path, layout: str) -> FaceSet:
+def _fairface(root: Path) -> dict[str, Any]:
     pictures, table = read_fairface(root)
-    return FaceSet(root.name, layout, root, pictures, attributes=table)
+    return {"pictures": pictures, "attributes": table}
 
 
-_READERS: dict[str, Callable[[Path, str], FaceSet]] = {
-    "lfw": _lfw,
-    "cfp-ff": _cfp,
-    "cfp-fp": _cfp,
-    "listed": _listed,
-    "agedb": _agedb,
-    "utkface": _utkface,
+#: How each layout is read: the fields of a FaceSet.
+_READERS: dict[str, Callable[[Path], dict[str, Any]]] = {
+    "lfw": lambda root: _listed(read_lfw(root), -2),
+    "cfp-ff": lambda root: _listed(read_cfp(root, "FF"), -3),
+    "cfp-fp": lambda root: _listed(read_cfp(root, "FP"), -3),
+    "listed": lambda root: _listed(read_listed_pairs(root), None),
+    "agedb": lambda root: _named(root, read_agedb_names),
+    "utkface": lambda root: _named(root, read_utkface),
     "fairface": _fairface,
     "identities": _identities,
 }
-
-
-def _parents(pictures: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(Path(name).parent.name for name in pictures)
 
 
 def _pictures_in(folder: Path) -> list[str]:

@@ -23,27 +23,25 @@ def read_utkface(names: Sequence[str], *, strict: bool) -> Table:
 
     A file whose name says less (a few of the dataset do) is refused, or {} where not strict.
     """
-    matches = [_UTK.fullmatch(name) for name in names]
-    if not all(matches):
-        return _refused(matches, "age_gender_race_date", strict)
-    rows = [match for match in matches if match is not None]
+    rows = _matches(_UTK, names, "age_gender_race_date", strict)
+    if not rows:
+        return {}
     return {
         "gender": tuple(_UTK_GENDER[int(row[2])] for row in rows),
         "race": tuple(_UTK_RACE[int(row[3])] for row in rows),
-        "age": tuple(decade(int(row[1])) for row in rows),
+        "age": tuple(_decade(int(row[1])) for row in rows),
     }
 
 
 def read_agedb_names(names: Sequence[str], *, strict: bool) -> Table:
     """[number]_[name]_[age]_[m or f].jpg → identity, gender and age by decades."""
-    matches = [_AGEDB.fullmatch(name) for name in names]
-    if not all(matches):
-        return _refused(matches, "number_name_age_gender", strict)
-    rows = [match for match in matches if match is not None]
+    rows = _matches(_AGEDB, names, "number_name_age_gender", strict)
+    if not rows:
+        return {}
     return {
         "identity": tuple(row[1] for row in rows),
         "gender": tuple("male" if row[3] == "m" else "female" for row in rows),
-        "age": tuple(decade(int(row[2])) for row in rows),
+        "age": tuple(_decade(int(row[2])) for row in rows),
     }
 
 
@@ -68,7 +66,7 @@ def read_fairface(root: Path) -> tuple[tuple[str, ...], Table]:
     return tuple(pictures), {name: tuple(column) for name, column in values.items()}
 
 
-def decade(age: int) -> str:
+def _decade(age: int) -> str:
     return f"{age // 10 * 10}-{age // 10 * 10 + 9}"
 
 
@@ -78,11 +76,15 @@ def _is_whole(row: Mapping[str, str | None]) -> bool:
     return inside and all(row.get(column) for column in _FAIRFACE.values())
 
 
-def _refused(matches: Sequence[object], form: str, strict: bool) -> Table:
-    if strict:
-        bad = sum(match is None for match in matches)
+def _matches(
+    pattern: re.Pattern[str], names: Sequence[str], form: str, strict: bool
+) -> list[re.Match[str]]:
+    """The parts of every name; where some do not fit, a refusal, or none at all if not strict."""
+    matches = [match for name in names if (match := pattern.fullmatch(name))]
+    bad = len(names) - len(matches)
+    if bad and strict:
         raise InvalidInput(
-            f"files must be named {form}, {bad} of {len(matches)} are not; rename them or leave "
+            f"files must be named {form}, {bad} of {len(names)} are not; rename them or leave "
             "them out."
         )
-    return {}
+    return [] if bad else matches

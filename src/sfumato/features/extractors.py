@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.checks import check_count
+from sfumato.core.checks import check_choice, check_count
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.types import Features
 from sfumato.features.image import MAX_SIFT_PIXELS, check_image, load_image
@@ -152,9 +152,7 @@ def extractor_name(extractor: str | Extractor) -> str:
 
 def find_extractor(name: str) -> ExtractorSpec:
     """The promise of an extractor, by name."""
-    if name not in EXTRACTORS:
-        raise InvalidInput(f"extractor must be one of {', '.join(EXTRACTORS)}, got {name!r}.")
-    return EXTRACTORS[name]
+    return EXTRACTORS[check_choice("extractor", name, EXTRACTORS)]
 
 
 def check_request(

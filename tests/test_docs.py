@@ -1,4 +1,4 @@
-"""The docs: links lead somewhere, pages are in the menu, commands exist, nothing is loaded from others."""
+"""The docs: links, menu and commands are right, and the site loads nothing from other hosts."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from sfumato.cli.registry import make_root
 
 ROOT = Path(__file__).parents[1]
@@ -108,7 +109,7 @@ def test_every_command_that_is_shown_exists_with_its_options(page: Path) -> None
 def test_a_command_that_does_not_exist_is_noticed(command: str) -> None:
     shown = list(commands_in(f"```bash\n{command}\n```\nor `{command}`\n\n    $ {command}\n"))
     assert shown == [command] * 3
-    with pytest.raises(AssertionError, match="no (command|option)"):
+    with pytest.raises(AssertionError, match=r"no (command|option)"):
         check(command)
 
 
@@ -119,7 +120,9 @@ def test_the_site_loads_nothing_from_another_host() -> None:
     for style in (DOCS / "assets").iterdir():
         assert not re.search(r"@import|url\((?!#)|(src|href)=", text_of(style)), style.name
     for page in PAGES:
-        assert not re.search(r"!\[[^\]]*\]\(\w+:|<(script|img|link|iframe)|```mermaid", text_of(page))
+        assert not re.search(
+            r"!\[[^\]]*\]\(\w+:|<(script|img|link|iframe)|```mermaid", text_of(page)
+        )
 
 
 def test_the_first_program_of_the_readme_prints_what_is_below_it(

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import sfumato
 from sfumato.cli.registry import make_root
 
 ROOT = Path(__file__).parents[1]
@@ -87,6 +88,11 @@ def test_every_link_and_image_exists(page: Path) -> None:
 def test_every_page_is_in_the_menu_once_and_the_menu_names_no_other() -> None:
     listed = re.findall(r"^ +- .*?: (\S+\.md)$", MENU, re.MULTILINE)
     assert sorted(listed) == [str(page.relative_to(DOCS)) for page in PAGES]
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    described = re.findall(r"^::: sfumato\.(\w+)$", text_of(DOCS / "api.md"), re.MULTILINE)
+    assert sorted(described) == sorted(set(sfumato.__all__) - {"__version__"})
 
 
 def test_every_page_that_the_source_names_exists() -> None:

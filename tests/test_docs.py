@@ -85,6 +85,12 @@ def test_every_link_and_image_exists(page: Path) -> None:
             assert anchor in anchors(target), f"{link}: no such heading"
 
 
+@pytest.mark.parametrize("page", [*PAGES, *AROUND], ids=name_of)
+def test_every_file_that_a_command_installs_or_runs_exists(page: Path) -> None:
+    for path in re.findall(r"\b(?:requirements|scripts|benchmarks)/[\w.-]+\w", text_of(page)):
+        assert (ROOT / path).exists(), f"{path} does not exist"
+
+
 def test_every_page_is_in_the_menu_once_and_the_menu_names_no_other() -> None:
     listed = re.findall(r"^ +- .*?: (\S+\.md)$", MENU, re.MULTILINE)
     assert sorted(listed) == [str(page.relative_to(DOCS)) for page in PAGES]

@@ -21,7 +21,7 @@ MENU = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
 
 _FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\((?!\w+:)([^)\s]+)\)")
-_INDENTED = re.compile(r"^ {4,}\$? ?(sfumato .*(?:\\\n.*)*)", re.MULTILINE)
+_INDENTED = re.compile(r"^ {4,}\$? ?(sfumato (?:\\\n|.)*)", re.MULTILINE)
 _INLINE = re.compile(r"`(sfumato [^`]+)`")
 #: Where a command ends and the shell goes on.
 _SHELL = {"|", ">", ">>", "&&", ";", "&"}

@@ -1,4 +1,4 @@
-"""A griffe extension: aligned lines of a docstring (`name  what it is`) become a list on the site."""
+"""A griffe extension: aligned docstring lines (`name  what it is`) become a list on the site."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""The docs: links lead somewhere, pages are in the menu, commands exist, nothing is loaded from others."""
+"""The docs: links, menu and commands are right, and the site loads nothing from other hosts."""
 
 from __future__ import annotations
 
 import re
 import shlex
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ MENU = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
 
 _FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\((?!\w+:)([^)\s]+)\)")
-_INDENTED = re.compile(r"^ {4,}\$? ?(sfumato .*(?:\\\n.*)*)", re.MULTILINE)
+_INDENTED = re.compile(r"^ {4,}\$? ?(sfumato (?:\\\n|.)*)", re.MULTILINE)
 _INLINE = re.compile(r"`(sfumato [^`]+)`")
 #: Where a command ends and the shell goes on.
 _SHELL = {"|", ">", ">>", "&&", ";", "&"}
@@ -84,9 +85,20 @@ def test_every_link_and_image_exists(page: Path) -> None:
             assert anchor in anchors(target), f"{link}: no such heading"
 
 
+@pytest.mark.parametrize("page", [*PAGES, *AROUND], ids=name_of)
+def test_every_file_that_a_command_installs_or_runs_exists(page: Path) -> None:
+    for path in re.findall(r"\b(?:requirements|scripts|benchmarks)/[\w.-]+\w", text_of(page)):
+        assert (ROOT / path).exists(), f"{path} does not exist"
+
+
 def test_every_page_is_in_the_menu_once_and_the_menu_names_no_other() -> None:
     listed = re.findall(r"^ +- .*?: (\S+\.md)$", MENU, re.MULTILINE)
     assert sorted(listed) == [str(page.relative_to(DOCS)) for page in PAGES]
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    described = re.findall(r"^::: sfumato\.(\w+)$", text_of(DOCS / "api.md"), re.MULTILINE)
+    assert sorted(described) == sorted(set(import_module("sfumato").__all__) - {"__version__"})
 
 
 def test_every_page_that_the_source_names_exists() -> None:
@@ -109,7 +121,7 @@ def test_every_command_that_is_shown_exists_with_its_options(page: Path) -> None
 def test_a_command_that_does_not_exist_is_noticed(command: str) -> None:
     shown = list(commands_in(f"```bash\n{command}\n```\nor `{command}`\n\n    $ {command}\n"))
     assert shown == [command] * 3
-    with pytest.raises(AssertionError, match="no (command|option)"):
+    with pytest.raises(AssertionError, match=r"no (command|option)"):
         check(command)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from sfumato.cli.registry import make_root
 
 ROOT = Path(__file__).parents[1]
@@ -119,7 +120,9 @@ def test_the_site_loads_nothing_from_another_host() -> None:
     for style in (DOCS / "assets").iterdir():
         assert not re.search(r"@import|url\((?!#)|(src|href)=", text_of(style)), style.name
     for page in PAGES:
-        assert not re.search(r"!\[[^\]]*\]\(\w+:|<(script|img|link|iframe)|```mermaid", text_of(page))
+        assert not re.search(
+            r"!\[[^\]]*\]\(\w+:|<(script|img|link|iframe)|```mermaid", text_of(page)
+        )
 
 
 def test_the_first_program_of_the_readme_prints_what_is_below_it(

@@ -18,6 +18,9 @@ class Mechanism(Protocol):
 
     `sf.Pipeline` refuses what lacks one of the two methods. `sf.protect` refuses an event that is
     no PrivacyEvent, an answer that is no Release, and a release whose ε is not the event's.
+
+    >>> isinstance(sf.Plain(), sf.Mechanism)
+    True
     """
 
     def event(self, features: Features) -> PrivacyEvent:
@@ -38,6 +41,11 @@ def release_fields(
 
     rng  what the release was drawn with: a release from a known seed is marked as such, and is
          refused by everything that sends. None where nothing was drawn from it.
+
+    >>> picture = np.random.default_rng(0).integers(0, 256, (64, 64), dtype=np.uint8)
+    >>> features = sf.extract(picture)
+    >>> sorted(sf.release_fields(features, None, sf.SecureRandom()))
+    ['camera', 'extractor', 'image_size', 'keypoints', 'reproducible']
     """
     return {
         "reproducible": rng is not None and check_source(rng).reproducible,

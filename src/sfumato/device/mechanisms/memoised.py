@@ -30,6 +30,14 @@ class MemoisedSubset:
     Guarantee: ε-LDP for the identity of each distinct word seen in the session; the words
     compose. What it gives away in return: two keypoints with the same word get the same
     answer, so repetitions of a word are visible within the session.
+
+    >>> picture = np.random.default_rng(0).integers(0, 256, (64, 64), dtype=np.uint8)
+    >>> features = sf.extract(picture)
+    >>> mechanism = sf.SubsetMechanism(8, 2, sf.Dictionary.load("bsds-16k"))
+    >>> session = sf.MemoisedSubset(mechanism)
+    >>> first, again = (session.release(features, rng=sf.SecureRandom()) for _ in range(2))
+    >>> first == again
+    True
     """
 
     def __init__(self, mechanism: SubsetMechanism, secret: bytes | None = None) -> None:

@@ -37,6 +37,13 @@ class MemoisedLifting:
 
     What it gives away in return: the directions are the same each time, so releases of one
     enrolment can be linked to each other.
+
+    >>> picture = np.random.default_rng(0).integers(0, 256, (64, 64), dtype=np.uint8)
+    >>> features = sf.extract(picture)
+    >>> lifting = sf.MemoisedLifting(sf.SubspaceLifting("random", 4), features.descriptors[0])
+    >>> first, again = (lifting.release(features, rng=sf.SecureRandom()) for _ in range(2))
+    >>> first == again
+    True
     """
 
     no_epsilon = NO_EPSILON

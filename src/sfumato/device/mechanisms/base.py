@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.errors import InvalidInput
 from sfumato.core.randomness import RandomSource, check_source
 from sfumato.core.releases import Release
 from sfumato.core.types import Camera, Features, PrivacyEvent
@@ -54,6 +56,18 @@ def release_fields(
         "extractor": features.extractor,
         "camera": camera,
     }
+
+
+def secret_or_new(secret: bytes | None, of_what: str) -> bytes:
+    """A secret of at least 32 bytes; a new one from the operating system where none is given."""
+    if secret is None:
+        return os.urandom(32)
+    if not isinstance(secret, bytes) or len(secret) < 32:
+        raise InvalidInput(
+            f"the secret of {of_what} must be at least 32 bytes from the operating system, got "
+            f"{len(secret) if isinstance(secret, bytes) else type(secret).__name__}."
+        )
+    return secret
 
 
 def draw_distinct(

@@ -9,7 +9,8 @@ import pytest
 
 from sfumato.core.checks import as_number, check_count, check_epsilon, check_finite, check_shape
 from sfumato.core.errors import InvalidInput
-from sfumato.core.types import MAX_IMAGE_SIDE, Pose, check_image_size, check_keypoints
+from sfumato.core.frozen import MAX_IMAGE_SIDE, check_image_size, check_keypoints
+from sfumato.core.types import Pose
 
 
 @pytest.mark.parametrize("epsilon", [1e-300, 0.5, 1, 64, 64.0, np.float32(2.0), np.int64(3)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import sfumato as sf
 from queries import NESTED, PROBLEM, QUERIES, TRUTHS
 from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch
 from sfumato.core.types import Pose
@@ -229,3 +231,32 @@ def test_lifted_queries_are_a_row_without_epsilon(tmp_path: Path) -> None:
     shown = Report(report_lines([*rows.values()], found)).text()
     assert "lifted sub-hybrid, m = 2" in shown
     assert "no guarantee exists" in shown
+
+
+class OwnQuantize:
+    """Somebody's own mechanism: the nearest word, without noise."""
+
+    def __init__(self, dictionary: sf.Dictionary) -> None:
+        self._inner = sf.Quantize(dictionary)
+
+    def event(self, features: sf.Features) -> sf.PrivacyEvent:
+        return self._inner.event(features)
+
+    def release(self, features: sf.Features, *, rng: Any, camera: Any = None) -> sf.Release:
+        return self._inner.release(features, rng=rng, camera=camera)
+
+
+def test_a_mechanism_of_one_s_own_is_a_row_beside_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "mine", sys.modules[__name__])
+    settings = replace(
+        SMALL, recipes=("sfumato",), num_seeds=1, mechanisms=("mine:OwnQuantize",), epsilons=()
+    )
+    found = read_predictions(predict(tmp_path / "p.jsonl", settings))
+    rows = {row["setting"].recipe: row for row in choose_rows(evaluate(found), found)}
+    assert rows["own"]["epsilon_per_picture"] is None
+    assert rows["own"]["within"][0]["share"] == 1
+    assert "own mine:OwnQuantize" in Report(report_lines([*rows.values()], found)).text()
+    with pytest.raises(InvalidInput, match="no such name"):
+        predict(tmp_path / "q.jsonl", replace(settings, mechanisms=("mine:Nothing",)))

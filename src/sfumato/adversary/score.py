@@ -35,6 +35,9 @@ class Score:
     mean_cosine    1 is the descriptor itself
     exact, close   the shares of answers nearer than 0.001 and 0.1
     right_word     the share of answers whose nearest word is the true one; None without dictionary
+
+    >>> sf.attacks.Score(20, 1.0, 0.02, 0.99, exact=0.9, close=0.95).close
+    0.95
     """
 
     num_answers: int

@@ -58,7 +58,13 @@ def _described(question: Any) -> Callable[[T], T]:
 
 
 class Client(ClientSettings):
-    """Asks a server, with blocking calls; may be shared among threads."""
+    """Asks a server, with blocking calls; may be shared among threads.
+
+    >>> client = sf.Client(
+    ...     "https://maps.example", "my-api-key", epsilon=8, dictionary="bsds-16k", ledger=None
+    ... )
+    >>> client.localize("photo.jpg", camera, map="gallery")  # doctest: +SKIP
+    """
 
     def _open(self, verify: ssl.SSLContext, transport: Any) -> None:
         chosen = transport or make_transport(verify)
@@ -84,7 +90,13 @@ class Client(ClientSettings):
 
 
 class AsyncClient(ClientSettings):
-    """The same questions without blocking; pictures are worked on in a thread."""
+    """The same questions without blocking; pictures are worked on in a thread.
+
+    >>> client = sf.AsyncClient(
+    ...     "https://maps.example", "my-api-key", epsilon=8, dictionary="bsds-16k", ledger=None
+    ... )
+    >>> await client.localize("photo.jpg", camera, map="gallery")  # doctest: +SKIP
+    """
 
     def _open(self, verify: ssl.SSLContext, transport: Any) -> None:
         chosen = transport or httpx.AsyncHTTPTransport(verify=verify, trust_env=False)

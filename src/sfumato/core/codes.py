@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from sfumato.core.checks import check_count, check_epsilon, check_indices, check_shape
 from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.frozen import Frozen, check_extractor_name
 from sfumato.core.releases import MAX_WORDS, CodeRelease
-from sfumato.core.types import Frozen, check_extractor_name
 
 MapShape = tuple[int, int, int]
 

@@ -24,7 +24,14 @@ from collections.abc import Sequence
 
 
 class SfumatoError(Exception):
-    """The root: catch this to catch everything sfumato refuses."""
+    """The root: catch this to catch everything sfumato refuses.
+
+    >>> try:
+    ...     sf.Naive(epsilon=-1, subset_size=2)
+    ... except sf.SfumatoError as error:
+    ...     print(error)
+    epsilon must be above 0 and at most 64, got -1; choose a positive number.
+    """
 
 
 class InvalidInput(SfumatoError, ValueError):

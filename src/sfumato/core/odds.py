@@ -39,7 +39,12 @@ def exp_bounds(epsilon: float) -> tuple[Fraction, Fraction]:
 
 @dataclass(frozen=True)
 class Coin:
-    """A biased coin that shows heads with probability exactly threshold / 2^bits."""
+    """A biased coin that shows heads with probability exactly threshold / 2^bits.
+
+    >>> heads = sf.SecureRandom().coin(sf.Coin(2**63), 1000)  # a fair one
+    >>> int(heads.sum()) in range(400, 600)
+    True
+    """
 
     threshold: int
     bits: int = 64

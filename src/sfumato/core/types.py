@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.accounting import Composition, PrivateAnswer
-from sfumato.core.checks import as_number, check_count, check_finite, check_shape
+from sfumato.core.checks import as_number, check_count, check_shape
 from sfumato.core.errors import InvalidInput
+from sfumato.core.frozen import (
+    Frozen,
+    check_extractor_name,
+    check_image_size,
+    check_keypoints,
+    frozen_array,
+)
 from sfumato.core.geometry import is_rotation
-
-MAX_IMAGE_SIDE = 65_536
 
 #: COLMAP's camera models that sfumato understands, and how many parameters each has.
 CAMERA_MODELS = {
@@ -29,82 +33,6 @@ CAMERA_MODELS = {
     "FULL_OPENCV": 12,
 }
 
-_EXTRACTOR_NAME = re.compile(r"[a-z0-9][a-z0-9+_.-]{0,23}")
-
-
-class Frozen:
-    """Equality over array fields, for frozen dataclasses declared with eq=False."""
-
-    def __eq__(self, other: object) -> bool:
-        if type(self) is not type(other):
-            return NotImplemented
-        return all(
-            _same(getattr(self, field.name), getattr(other, field.name))
-            for field in dataclasses.fields(self)  # type: ignore[arg-type]
-        )
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def _set(self, name: str, value: Any) -> None:
-        """Store a normalised field of a frozen dataclass, while it is being made."""
-        object.__setattr__(self, name, value)
-
-
-def _same(a: Any, b: Any) -> bool:
-    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
-        return a.dtype == b.dtype and a.shape == b.shape and bool(np.array_equal(a, b))
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return False  # one of them is None; NumPy would compare element by element
-    return bool(a == b)
-
-
-def frozen_array(name: str, values: Any, dtype: Any) -> NDArray[Any]:
-    """A contiguous, read-only copy of values; refused if they are no array of numbers."""
-    try:
-        with np.errstate(over="ignore"):  # what becomes infinite is refused in one sentence
-            array = np.array(values, dtype=dtype, order="C")
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidInput(f"{name} must be an array of numbers: {error}.") from None
-    check_finite(name, array)
-    array.flags.writeable = False
-    return array
-
-
-def check_image_size(image_size: Any) -> tuple[int, int]:
-    """Return (width, height) as two ints."""
-    try:
-        width, height = image_size
-    except (TypeError, ValueError):
-        raise InvalidInput("image_size must be (width, height).") from None
-    return (
-        check_count("image width", width, low=1, high=MAX_IMAGE_SIDE),
-        check_count("image height", height, low=1, high=MAX_IMAGE_SIDE),
-    )
-
-
-def check_extractor_name(name: Any) -> str:
-    """Return the name of an extractor: short, lower case, safe in a header and a path."""
-    if not isinstance(name, str) or not _EXTRACTOR_NAME.fullmatch(name):
-        raise InvalidInput(
-            "extractor must be a name of 1 to 24 lower-case letters, digits or + _ . -, "
-            f"got {name!r}."
-        )
-    return name
-
-
-def check_keypoints(keypoints: NDArray[Any], image_size: tuple[int, int]) -> None:
-    """Refuse positions outside the picture; half a pixel of slack lies at each border."""
-    check_shape("keypoints", keypoints, (None, 2))
-    width, height = image_size
-    inside = (keypoints >= -1).all(axis=1)
-    inside &= (keypoints[:, 0] <= width) & (keypoints[:, 1] <= height)
-    if not inside.all():
-        raise InvalidInput(
-            f"keypoints must lie inside the {width}×{height} picture, "
-            f"{int((~inside).sum())} of {len(keypoints)} do not; "
-            "give the size of the picture they were found in."
-        )
-
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Features(Frozen):
@@ -115,6 +43,13 @@ class Features(Frozen):
     scores       (N,)   float32  the detector's response
     scales       (N,)   float32  diameter in pixels
     angles       (N,)   float32  degrees, −1 where the detector gives none
+
+    >>> picture = np.random.default_rng(0).integers(0, 256, (64, 64), dtype=np.uint8)
+    >>> features = sf.extract(picture)
+    >>> features
+    Features(16 sift keypoints, 128-D uint8, 64×64)
+    >>> features.take(np.arange(3))
+    Features(3 sift keypoints, 128-D uint8, 64×64)
     """
 
     keypoints: NDArray[np.float32]
@@ -165,7 +100,12 @@ class Features(Frozen):
 
 @dataclass(frozen=True)
 class Camera:
-    """Intrinsics in COLMAP's models; the principal point counts from pixel corners."""
+    """Intrinsics in COLMAP's models; the principal point counts from pixel corners.
+
+    >>> camera = sf.Camera("SIMPLE_PINHOLE", 640, 480, (500.0, 320.0, 240.0))
+    >>> camera.params
+    (500.0, 320.0, 240.0)
+    """
 
     model: str
     width: int
@@ -206,6 +146,10 @@ class Pose(Frozen):
 
     rotation     (3, 3) float64, R of cam_from_world
     translation  (3,)   float64, t of cam_from_world
+
+    >>> pose = sf.Pose(np.eye(3), np.array([0.0, 0.0, 2.0]))
+    >>> pose.center.tolist()
+    [0.0, 0.0, -2.0]
     """
 
     rotation: NDArray[np.float64]
@@ -259,6 +203,9 @@ class Localization:
     num_matches    candidate matches they were found among
     log10_chance   log10 of the expected number of poses at least this good by pure chance; a
                    pose is given only where this is far below 0
+
+    >>> sf.Localization(None, 9, 200, -1.5, "9 inliers, 12 needed").localized
+    False
     """
 
     pose: Pose | None
@@ -291,6 +238,10 @@ class PrivacyEvent:
     not_protected what lies outside the guarantee, in words
     num_values    from how many values an answer is drawn; None where only ε is known
     subset_size   how many of them one answer holds
+
+    >>> event = sf.PrivacyEvent("subset", 8.0, 100, "one descriptor", sf.NOT_PROTECTED)
+    >>> event.picture_epsilon
+    800.0
     """
 
     mechanism: str

@@ -35,9 +35,10 @@ import numpy as np
 
 from sfumato.core.codecs import CODECS, FLOAT16, FLOAT32, REPRODUCIBLE, Body, Codec
 from sfumato.core.errors import InvalidInput, MalformedRelease
+from sfumato.core.frozen import check_image_size
 from sfumato.core.positions import snap, unsnap
 from sfumato.core.releases import CodeRelease, KeypointRelease, Release
-from sfumato.core.types import CAMERA_MODELS, Camera, check_image_size
+from sfumato.core.types import CAMERA_MODELS, Camera
 
 MAGIC = b"SFUM"
 VERSION = 1

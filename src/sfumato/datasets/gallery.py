@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from sfumato.core.checks import check_count, check_shape
 from sfumato.core.errors import InvalidInput, SfumatoError
+from sfumato.core.frozen import Frozen
 from sfumato.core.progress import Progress, silent
 from sfumato.core.storage import load_array, load_manifest, save_arrays
 from sfumato.core.threads import FEW_THREADS, in_order
-from sfumato.core.types import Camera, Frozen, Pose
+from sfumato.core.types import Camera, Pose
 from sfumato.datasets.gallery_light import expose, lit_textures
 from sfumato.datasets.gallery_person import body, coverage, figure_layers
 from sfumato.datasets.gallery_room import room

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sfumato.core.checks import check_shape
 from sfumato.core.errors import InvalidInput
 from sfumato.core.extras import file_in_package
-from sfumato.core.types import Frozen, frozen_array
+from sfumato.core.frozen import Frozen, frozen_array
 
 #: More than a picture can hold of anything one would hide; a flood is a sign of a broken detector.
 MAX_BOXES = 10_000
@@ -33,6 +33,9 @@ class Boxes(Frozen):
     classes  N names, such as "person"
     scores   (N,)   float64  0 … 1, how sure the detector is
     mask     (H, W) bool     the exact outline of all N where it is known; None: boxes are all
+
+    >>> sf.Boxes(np.array([[10.0, 20.0, 30.0, 60.0]]), ("person",), np.array([0.9]))
+    Boxes(1: person)
     """
 
     corners: NDArray[np.float64]
@@ -71,6 +74,15 @@ class Detector(Protocol):
     """Finds what should not be described: anything that has a name and can be called so.
 
     One that knows beforehand which classes it can find says so in `known_classes`.
+
+    >>> class Banner:
+    ...     # The upper quarter of every picture.
+    ...     name = "banner"
+    ...     def __call__(self, picture):
+    ...         height, width = picture.shape[:2]
+    ...         return sf.Boxes(np.array([[0, 0, width - 1, height / 4]]), ("banner",), np.ones(1))
+    >>> sf.Suppress(Banner()).margin
+    0.1
     """
 
     @property

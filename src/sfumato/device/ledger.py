@@ -44,6 +44,9 @@ class Caps:
     """Limits on ε per descriptor, per picture and per session; None means no limit.
 
     exact  a limit on what the session costs by exact composition: E at δ = 10⁻⁶
+
+    >>> sf.Caps(descriptor=8, session=10_000).session
+    10000
     """
 
     descriptor: float | None = None
@@ -97,6 +100,11 @@ class Ledger:
     timeout  seconds to wait for other programs that write to the same file; whoever waits is
              not served in turn, so among many busy writers a wait can be long
     caps_with_charge  write the caps with the first charge instead: who is refused leaves none
+
+    >>> ledger = sf.Ledger("ledger.db", caps=sf.Caps(session=1000))
+    >>> ledger.charge(sf.PrivacyEvent("subset", 8.0, 100, "one descriptor", ()))
+    >>> ledger.spent().remaining
+    200.0
     """
 
     def __init__(

@@ -25,7 +25,15 @@ from sfumato.features.image import MAX_SIFT_PIXELS
 
 
 class Filter(Protocol):
-    """Features → Features, with randomness for those that need it."""
+    """Features → Features, with randomness for those that need it.
+
+    >>> picture = np.random.default_rng(0).integers(0, 256, (64, 64), dtype=np.uint8)
+    >>> features = sf.extract(picture)
+    >>> def right_half(features, *, rng):
+    ...     return features.take(np.flatnonzero(features.keypoints[:, 0] > 32))
+    >>> len(sf.protect(picture, sf.Pipeline(sf.Plain(), filters=(right_half,))))
+    4
+    """
 
     def __call__(self, features: Features, *, rng: RandomSource) -> Features: ...
 
@@ -46,6 +54,11 @@ class Pipeline:
     mechanism  one of sfumato's, or your own
     extractor  a name, or your own
     filters    what to leave out first, in this order
+
+    >>> picture = np.random.default_rng(0).integers(0, 256, (64, 64), dtype=np.uint8)
+    >>> pipeline = sf.Pipeline(sf.Plain(), filters=(sf.KeepStrongest(5),))
+    >>> len(sf.protect(picture, pipeline))
+    5
     """
 
     mechanism: Mechanism
@@ -79,6 +92,11 @@ def protect(
 
     ledger  charged before anything is drawn. None: nothing is counted; a library writes to no
             folder that it was not told about. `Ledger.default()` is the person's own ledger.
+
+    >>> picture = np.random.default_rng(0).integers(0, 256, (64, 64), dtype=np.uint8)
+    >>> mechanism = sf.SubsetMechanism(8, 2, sf.Dictionary.load("bsds-16k"))
+    >>> sf.protect(picture, sf.Pipeline(mechanism), ledger=sf.Ledger("ledger.db"))
+    WordRelease(16 keypoints × 2 of 16384 words, ε = 8 per descriptor)
     """
     source = check_source(SecureRandom() if rng is None else rng)
     features = select(image, pipeline, rng=source)

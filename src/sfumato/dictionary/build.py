@@ -65,6 +65,10 @@ def build_dictionary(
 
     The words become public. Never build from pictures that must stay private; words that
     only one picture contributed to are counted in the manifest.
+
+    >>> descriptors = np.random.default_rng(0).normal(size=(200, 8)).astype(np.float32)
+    >>> sf.build_dictionary(descriptors, num_words=16, extractor="mine")
+    Dictionary(16 × 8 float32, mine, 439c3ccbbfe6…)
     """
     need("server", "build_dictionary", "scipy", "threadpoolctl")
     recipe = Recipe(

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from sfumato.core.checks import check_count, check_finite
 from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.frozen import check_extractor_name
 from sfumato.core.progress import Progress, silent
 from sfumato.core.storage import save_arrays
-from sfumato.core.types import check_extractor_name
 from sfumato.dictionary.bundled import resolve
 from sfumato.dictionary.index import WordIndex, make_index
 from sfumato.dictionary.nested import (
@@ -48,6 +48,12 @@ class Dictionary:
     Any fixed map from descriptors to words keeps the guarantee of a mechanism that follows
     it, so an approximate index costs utility and never privacy. Make one with `from_words`,
     `load` or `build_dictionary`.
+
+    >>> words = sf.Dictionary.load("bsds-16k")
+    >>> words.num_words, words.extractor
+    (16384, 'sift')
+    >>> words.nearest(words.words[:3]).tolist()
+    [0, 1, 2]
     """
 
     words: NDArray[Any]

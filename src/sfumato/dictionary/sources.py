@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from sfumato.core.checks import check_finite, check_shape
 from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.frozen import check_extractor_name
 from sfumato.core.progress import Progress
-from sfumato.core.types import check_extractor_name
 
 _FEATURE_SUFFIXES = (".h5", ".hdf5")
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from sfumato.core.checks import check_count
 from sfumato.core.errors import DamagedFile, InvalidInput
+from sfumato.core.frozen import check_extractor_name
 from sfumato.core.storage import check_file, load_array, load_manifest
-from sfumato.core.types import check_extractor_name
 from sfumato.dictionary.index import WordIndex, make_index, read_index
 from sfumato.dictionary.nested import check_levels
 from sfumato.dictionary.words import check_metric, check_stored_words, fingerprint_of

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from sfumato.core.arrays import read_arrays
 from sfumato.core.checks import check_shape
 from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.frozen import Frozen, check_extractor_name, frozen_array
 from sfumato.core.geometry import unit_vectors
-from sfumato.core.types import Features, Frozen, check_extractor_name, frozen_array
+from sfumato.core.types import Features
 
 Doubles = NDArray[np.float64]
 

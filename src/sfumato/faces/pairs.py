@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
-from sfumato.core.types import Frozen, frozen_array
+from sfumato.core.frozen import Frozen, frozen_array
 
 NUM_FOLDS = 10
 

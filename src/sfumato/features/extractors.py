@@ -56,6 +56,15 @@ class Extractor(Protocol):
 
     What it answers is refused if it is no Features, names another extractor or image size, or
     claims the name of a shipped extractor with descriptors of another kind.
+
+    >>> class Brighter:
+    ...     # SIFT of the picture, made brighter.
+    ...     name = "sift"
+    ...     def __call__(self, picture):
+    ...         return sf.extract(np.clip(picture * 1.5, 0, 255).astype(np.uint8))
+    >>> picture = np.random.default_rng(0).integers(0, 256, (64, 64), dtype=np.uint8)
+    >>> sf.extract(picture, Brighter())
+    Features(27 sift keypoints, 128-D uint8, 64×64)
     """
 
     @property
@@ -84,6 +93,10 @@ def extract(
 
     The same picture gives the same features every time. A picture without keypoints gives
     empty features with the extractor's dimension and dtype.
+
+    >>> picture = np.random.default_rng(0).integers(0, 256, (64, 64), dtype=np.uint8)
+    >>> sf.extract(picture, max_keypoints=5)
+    Features(5 sift keypoints, 128-D uint8, 64×64)
     """
     spec = None
     if isinstance(extractor, str):

@@ -16,7 +16,7 @@ from PIL import Image, UnidentifiedImageError
 
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput, UnreadableImage
-from sfumato.core.types import MAX_IMAGE_SIDE
+from sfumato.core.frozen import MAX_IMAGE_SIDE
 
 MAX_PIXELS = 100_000_000
 #: SIFT's pyramid takes about 240 bytes per pixel: 30 megapixels are some 7 GB.
@@ -52,6 +52,11 @@ def load_image(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) ->
     Transparency is laid on white, so colours hidden under it do not come back. Of an
     animation the first frame is read. What announces more than max_pixels is refused
     before it is decoded.
+
+    >>> from PIL import Image
+    >>> Image.new("RGB", (64, 48)).save("photo.png")
+    >>> sf.load_image("photo.png").shape
+    (48, 64, 3)
     """
     try:
         return decode_image(path, max_pixels=max_pixels)

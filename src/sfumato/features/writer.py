@@ -22,9 +22,10 @@ import h5py
 
 from sfumato.core.checks import check_count
 from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch
+from sfumato.core.frozen import check_extractor_name
 from sfumato.core.progress import Progress, silent
 from sfumato.core.storage import TEMPORARY, sync_directory, write_file
-from sfumato.core.types import Features, check_extractor_name
+from sfumato.core.types import Features
 from sfumato.features.h5 import (
     EXTRACTOR,
     LAYOUT,

@@ -56,17 +56,41 @@ Side: TypeAlias = Array | tuple[Array, Array] | CarriesSubspaces
 
 
 def point_to_subspace(points: Array, subspaces: Side) -> Array:
-    """Distances (P, N) of points (P, n) to subspaces; float32, or float64 if one side is."""
+    """Distances (P, N) of points (P, n) to subspaces; float32, or float64 if one side is.
+
+    >>> lines = sf.distances.Subspaces(  # parallel to x, at the heights 1 and 5
+    ...     np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 5.0]]), np.array([[[1.0, 0.0, 0.0]]] * 2)
+    ... )
+    >>> points = np.array([[7.0, 0.0, 0.0], [7.0, 0.0, 6.0]])
+    >>> sf.distances.point_to_subspace(points, lines).tolist()
+    [[1.0, 5.0], [5.0, 1.0]]
+    """
     return _matrix(Pairing(Subspaces.points(points), as_subspaces(subspaces)))
 
 
 def subspace_to_subspace(a: Side, b: Side) -> Array:
-    """Distances (N_a, N_b) between subspaces, of equal dimension or not; 0 where they meet."""
+    """Distances (N_a, N_b) between subspaces, of equal dimension or not; 0 where they meet.
+
+    >>> lines = sf.distances.Subspaces(  # parallel to x, at the heights 1 and 5
+    ...     np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 5.0]]), np.array([[[1.0, 0.0, 0.0]]] * 2)
+    ... )
+    >>> sf.distances.subspace_to_subspace(lines, lines).tolist()
+    [[0.0, 4.0], [4.0, 0.0]]
+    """
     return _matrix(Pairing(as_subspaces(a), as_subspaces(b)))
 
 
 def nearest(a: Side, b: Side) -> tuple[Rows, Array]:
-    """For each of a the nearest of b, and its distance; the first of equals."""
+    """For each of a the nearest of b, and its distance; the first of equals.
+
+    >>> lines = sf.distances.Subspaces(  # parallel to x, at the heights 1 and 5
+    ...     np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 5.0]]), np.array([[[1.0, 0.0, 0.0]]] * 2)
+    ... )
+    >>> points = np.array([[7.0, 0.0, 0.0], [7.0, 0.0, 6.0]])
+    >>> rows, distances = sf.distances.nearest(points, lines)
+    >>> rows.tolist(), distances.tolist()
+    ([0, 1], [1.0, 1.0])
+    """
     index, distance = k_nearest(a, b, 1)
     return index[:, 0], distance[:, 0]
 
@@ -75,6 +99,13 @@ def k_nearest(a: Side, b: Side, k: int) -> tuple[Rows, Array]:
     """For each of a its k nearest of b, nearest first: indices (N_a, k) and distances (N_a, k).
 
     Only k distances per row are kept, so b may be a database of any size.
+
+    >>> lines = sf.distances.Subspaces(  # parallel to x, at the heights 1 and 5
+    ...     np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 5.0]]), np.array([[[1.0, 0.0, 0.0]]] * 2)
+    ... )
+    >>> points = np.array([[7.0, 0.0, 0.0], [7.0, 0.0, 6.0]])
+    >>> sf.distances.k_nearest(points, lines, 2)[0].tolist()
+    [[0, 1], [1, 0]]
     """
     from sfumato.matching.minima_kernel import update_smallest  # compiled when first needed
 
@@ -101,7 +132,16 @@ def k_nearest(a: Side, b: Side, k: int) -> tuple[Rows, Array]:
 
 
 def mutual_nearest(a: Side, b: Side) -> tuple[Rows, Rows]:
-    """Pairs (row of a, row of b) that are each other's nearest, found in one pass."""
+    """Pairs (row of a, row of b) that are each other's nearest, found in one pass.
+
+    >>> lines = sf.distances.Subspaces(  # parallel to x, at the heights 1 and 5
+    ...     np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 5.0]]), np.array([[[1.0, 0.0, 0.0]]] * 2)
+    ... )
+    >>> points = np.array([[7.0, 0.0, 0.0], [7.0, 0.0, 6.0]])
+    >>> rows, columns = sf.distances.mutual_nearest(points, lines)
+    >>> rows.tolist(), columns.tolist()
+    ([0, 1], [0, 1])
+    """
     from sfumato.matching.minima_kernel import update_minima  # compiled when first needed
 
     pairing = Pairing(as_subspaces(a), as_subspaces(b))
@@ -128,7 +168,16 @@ def mutual_nearest(a: Side, b: Side) -> tuple[Rows, Rows]:
 
 
 def closer_than(a: Side, b: Side, tolerance: float) -> tuple[Rows, Rows, Array]:
-    """All pairs at most `tolerance` apart, ordered: rows of a, rows of b, distances."""
+    """All pairs at most `tolerance` apart, ordered: rows of a, rows of b, distances.
+
+    >>> lines = sf.distances.Subspaces(  # parallel to x, at the heights 1 and 5
+    ...     np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 5.0]]), np.array([[[1.0, 0.0, 0.0]]] * 2)
+    ... )
+    >>> points = np.array([[7.0, 0.0, 0.0], [7.0, 0.0, 6.0]])
+    >>> rows, columns, distances = sf.distances.closer_than(points, lines, 2.0)
+    >>> rows.tolist(), columns.tolist(), distances.tolist()
+    ([0, 1], [0, 1], [1.0, 1.0])
+    """
     if not as_number("tolerance", tolerance) >= 0:
         raise InvalidInput(f"tolerance must be at least 0, got {tolerance!r}.")
     pairing = Pairing(as_subspaces(a), as_subspaces(b))

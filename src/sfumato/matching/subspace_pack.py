@@ -30,6 +30,12 @@ class Subspaces:
     offsets  (N, n)     any point of each subspace
     bases    (N, m, n)  orthonormal rows; 0 ≤ m ≤ n
     float16 and float32 are computed in float32 (unsure pairs in float64), float64 in float64.
+
+    >>> lines = sf.distances.Subspaces(  # parallel to x, at the heights 1 and 5
+    ...     np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 5.0]]), np.array([[[1.0, 0.0, 0.0]]] * 2)
+    ... )
+    >>> len(lines)
+    2
     """
 
     offsets: Array

@@ -43,6 +43,12 @@ def audit(mechanism: Any, *, draws: int | None = None, progress: Progress = sile
     draws      per input; by default as many as the claim needs
 
     All procedures run, so that the report names every failure.
+
+    >>> words = sf.Dictionary.from_words(np.eye(8, dtype=np.float32), extractor="mine")
+    >>> sf.audit(sf.SubsetMechanism(1, 2, words), draws=100_000).verdict
+    'consistent'
+    >>> sf.audit(sf.Plain())
+    AuditReport(Plain: no ε: the descriptors are sent as they are)
     """
     need("attack", "sf.audit", "scipy")
     subject = subject_of(mechanism)

@@ -106,6 +106,16 @@ def plan(
     keep             devices send this many keypoints and no other number is tried
     hidden           share of the keypoints that suppression is expected to take, as one box
     max_distance     a trial succeeds within this distance, in the map's unit, and max_angle_deg
+
+    >>> from sfumato.privacy.plan import Grid
+    >>> from sfumato.datasets import GallerySettings, load_gallery, map_scene
+    >>> room = load_gallery(settings=GallerySettings(320, 240, num_mapping=8, num_queries=2))
+    >>> world = map_scene(room)
+    >>> grid = Grid(keypoints=(0,), subset_sizes=(2,), level_step=20)
+    >>> words = sf.Dictionary.load("bsds-16k")
+    >>> made = sf.plan(world, words, epsilon=12.0, num_images=2, grid=grid)
+    >>> len(made.choices)
+    1
     """
     check_epsilon(epsilon)
     check_same_extractor("the map", world.extractor, "the dictionary", dictionary.extractor)

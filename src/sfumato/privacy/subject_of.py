@@ -38,6 +38,14 @@ class Auditable(Protocol):
     Inputs are numbered; 0 and 1 should be the pair that is told apart most easily. A draw that
     uses `source.coin` and `source.below` alone is enumerated where there are few inputs, and
     judged in fractions; every other one is measured.
+
+    >>> class Flip:
+    ...     # One bit, told right in three of four answers: ε = log 3.
+    ...     epsilon, num_inputs = 1.1, 2
+    ...     def draw(self, inputs, source):
+    ...         return np.where(source.below(4, len(inputs)) == 0, 1 - inputs, inputs)
+    >>> sf.audit(Flip(), draws=10_000).verdict
+    'consistent'
     """
 
     @property

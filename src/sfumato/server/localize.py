@@ -54,6 +54,16 @@ def localize(
     `camera` stands in where the release carries none. `dictionary` is needed once, to file a
     map under its words. `shortlist` names images of the map and replaces retrieval. `gravity`
     helps where a device has an IMU: two matches then fix a pose.
+
+    >>> from sfumato.datasets import GallerySettings, load_gallery, map_scene
+    >>> room = load_gallery(settings=GallerySettings(320, 240, num_mapping=8, num_queries=2))
+    >>> world = map_scene(room)
+    >>> query, words = room.queries[1], sf.Dictionary.load("bsds-16k")
+    >>> release = sf.protect(
+    ...     query.image, sf.Pipeline(sf.SubsetMechanism(12, 2, words)), camera=query.camera
+    ... )
+    >>> sf.localize(release, world, dictionary=words).localized
+    True
     """
     options = options or LocalizeOptions()
     camera = camera or release.camera

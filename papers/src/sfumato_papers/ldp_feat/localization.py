@@ -7,23 +7,27 @@ are compared, not draws.
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.cli.values import names, whole_number
 from sfumato.core.errors import InvalidInput
+from sfumato.core.plugins import load_object
 from sfumato.core.progress import Progress, silent
 from sfumato.core.releases import KeypointRelease, WordRelease
 from sfumato.core.types import Localization
 from sfumato.datasets.scenes import Problem, Query
 from sfumato.device.filters import KeepStrongest
 from sfumato.device.mechanisms import Plain, SubsetMechanism, SubspaceLifting
+from sfumato.device.protect import Pipeline
 from sfumato.dictionary import Dictionary
 from sfumato.server.ldp_feat_recipe import MATCHING, MAX_ITERATIONS, paper_localize
 from sfumato.server.localize import localize
@@ -80,6 +84,9 @@ class Settings(Checked):
         (), "Also lifted queries, of these dimensions; no ε belongs to them.", "--lift"
     )
     strategy: str = option("sub-hybrid", "How queries are lifted.")
+    mechanisms: tuple[str, ...] = option(
+        (), "Also mechanisms of your own, as module:name.", "--mechanism"
+    )
     num_seeds: int = option(3, "Releases drawn of each query.", "--seeds", low=1)
     max_keypoints: int | None = option(None, "Send only the N strongest of each query.", low=4)
     pairs: Path | None = option(None, "hloc's pairs.txt: query, image of the map.")
@@ -140,6 +147,9 @@ def settings_of(
             named, recipe="lifted", num_words=dictionary.num_words, strategy=settings.strategy
         )
         found += [replace(lift, dimension=dimension) for dimension in settings.dimensions]
+        for address in settings.mechanisms:
+            epsilon = getattr(own_mechanism(address, dictionary), "epsilon", None)
+            found.append(replace(lift, recipe="own", strategy=address, epsilon=epsilon))
         for epsilon in (np.inf, *settings.epsilons):
             for size in settings.subset_sizes if np.isfinite(epsilon) else (1,):
                 found += _with_words(settings, named, dictionary, epsilon, size)
@@ -228,11 +238,23 @@ def make_release(
         features = KeepStrongest(setting.max_keypoints)(features, rng=rng)
     if dictionary is None:
         return Plain().release(features, rng=rng, camera=query.camera)
+    if setting.recipe == "own" and setting.strategy is not None:
+        own = own_mechanism(setting.strategy, dictionary)
+        sent: KeypointRelease = own.release(features, rng=rng, camera=query.camera)
+        return sent
     if setting.strategy is not None and setting.dimension is not None:
         lifting = SubspaceLifting(setting.strategy, setting.dimension, dictionary)
         return lifting.release(features, rng=rng, camera=query.camera)
     mechanism = SubsetMechanism(setting.epsilon or np.inf, setting.subset_size or 1, dictionary)
     return mechanism.release(features, rng=rng, camera=query.camera)
+
+
+def own_mechanism(address: str, dictionary: Dictionary) -> Any:
+    """Somebody's own mechanism by its address, made with the dictionary where it asks for one."""
+    make = load_object(address, "a mechanism")
+    asks = "dictionary" in inspect.signature(make).parameters
+    made = make(dictionary=dictionary) if asks else make()
+    return Pipeline(made).mechanism  # refuses what is no mechanism
 
 
 def answer(

@@ -21,10 +21,10 @@ from sfumato_papers.ldp_feat.poses import pose_numbers, pose_of
 class Setting:
     """What one row of the table is about.
 
-    recipe       raw, lifted, paper or sfumato
+    recipe       raw, lifted, own, paper or sfumato
     dictionary   its name; None for raw descriptors, and so are num_words and subset_size (ω)
     epsilon      per descriptor; ∞ for quantised, None for raw and lifted
-    strategy     of lifting, and dimension (m) of its subspaces; None elsewhere
+    strategy     of lifting, and dimension (m) of its subspaces; of recipe own: module:name
     shortlist    images matched: "all", "top N" by votes, or "pairs" from a list
     iterations   RANSAC's limit, where the recipe is the paper's
     is_control   the query's own scene is not in the map: every pose is wrong

@@ -120,7 +120,7 @@ def _place(setting: Setting) -> tuple[Any, ...]:
         setting.is_control,
         setting.dictionary or "",
         -(setting.epsilon or math.inf),
-        ("raw", "lifted", "sfumato", "paper").index(setting.recipe),
+        ("raw", "lifted", "own", "sfumato", "paper").index(setting.recipe),
         setting.dimension or 0,
     )
 
@@ -166,7 +166,8 @@ def report_lines(rows: Sequence[Row], found: Predictions) -> list[str | Table]:
 def _recipe(setting: Setting) -> str:
     return (
         setting.recipe
-        + (f" {setting.strategy}, m = {setting.dimension}" if setting.strategy else "")
+        + (f" {setting.strategy}" if setting.strategy else "")
+        + (f", m = {setting.dimension}" if setting.dimension else "")
         + ("" if setting.matching == "vocabulary" else f" {setting.matching}")
         + ("" if setting.shortlist == "all" else f" {setting.shortlist}")
         + (f", {setting.iterations:,}" if setting.iterations else "")
@@ -204,7 +205,7 @@ def _notes(rows: Sequence[Row], found: Predictions) -> list[str]:
             f"control: {asked} queries against the map without their scene, raw and ours: "
             f"{poses} poses returned (0 wanted)."
         )
-    if any(row["setting"].strategy for row in rows):
+    if any(row["setting"].recipe == "lifted" for row in rows):
         notes += [
             "lifted: no guarantee exists; known attacks recover the descriptors.",
             "Lifted queries in the paper, other data (Aachen day, sub-hybrid, SIFT): "

@@ -19,8 +19,8 @@ from scipy.spatial import cKDTree
 from sfumato.core.checks import check_count, check_finite, check_shape
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.files import parse_json
+from sfumato.core.frozen import check_image_size, check_keypoints
 from sfumato.core.onnx_file import OnnxFile
-from sfumato.core.types import check_image_size, check_keypoints
 
 SHIPPED = Path(__file__).parent / "shipped" / "sift-frames.onnx"
 INPUTS = ("rows", "index", "edges", "border")

@@ -17,7 +17,7 @@ from scipy.spatial import cKDTree
 
 from sfumato.core.checks import check_count, check_shape
 from sfumato.core.errors import InvalidInput
-from sfumato.core.types import check_image_size
+from sfumato.core.frozen import check_image_size
 
 #: A map has one entry per block of this many pixels a side.
 STRIDE = 2

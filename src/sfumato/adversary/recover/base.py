@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from sfumato.core.checks import check_shape
 from sfumato.core.errors import InvalidInput
+from sfumato.core.frozen import Frozen, frozen_array
 from sfumato.core.releases import Release
-from sfumato.core.types import Frozen, frozen_array
 
 Kind = TypeVar("Kind", bound=Release)
 Given = ParamSpec("Given")
@@ -40,6 +40,10 @@ class Recovered(Frozen):
     confidence   (N,) float32 in [0, 1], higher is surer
     certified    (N,) bool: the answer proves itself, see the attack; by default none does
     keypoints    (N, 2) float32, where the release has these rows; `sf.score` needs them
+
+    >>> units = np.eye(4, dtype=np.float32)
+    >>> sf.attacks.Recovered(units, np.ones(4), keypoints=np.zeros((4, 2)))
+    Recovered(4 descriptors, 0 certified)
     """
 
     descriptors: NDArray[np.float32]
@@ -76,6 +80,10 @@ class Attack(Protocol):
     """A release, and whatever public knowledge it names, in; what it believes of each row out.
 
     An own attack is called like those of `sf.attacks`: attack(release, database=…).
+
+    >>> attack: sf.Attack = sf.attacks.vertex
+    >>> attack.__name__
+    'vertex_attack'
     """
 
     def __call__(self, release: Any, /, *args: Any, **knowledge: Any) -> Recovered: ...
@@ -95,7 +103,13 @@ def with_keypoints(attack: Callable[Given, Recovered]) -> Callable[Given, Recove
 
 
 def check_kind(release: Release, wanted: type[Kind], attack: str) -> Kind:
-    """Return the release if the attack applies to its kind, and refuse it by name if not."""
+    """Return the release if the attack applies to its kind, and refuse it by name if not.
+
+    >>> picture = np.random.default_rng(0).integers(0, 256, (64, 64), dtype=np.uint8)
+    >>> release = sf.protect(picture, sf.Pipeline(sf.Plain()))
+    >>> sf.attacks.check_kind(release, sf.PlainRelease, "my") is release
+    True
+    """
     if not isinstance(release, wanted):
         kind = getattr(release, "kind", type(release).__name__)
         raise InvalidInput(

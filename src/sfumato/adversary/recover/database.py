@@ -73,6 +73,13 @@ def database_attack(
     tolerance          what counts as distance 0; by default 1e-3, 0.03 for float16 releases
     seed               not used: nothing is random here
     Confidence: 1 − d̂'s distance to the nearest of W used / distance to the nearest â.
+
+    >>> picture = np.random.default_rng(0).integers(0, 256, (64, 64), dtype=np.uint8)
+    >>> features = sf.extract(picture)
+    >>> words = sf.Dictionary.load("bsds-16k")
+    >>> release = sf.SubspaceLifting("hybrid", 2, words).release(features, rng=sf.SeededRandom(1))
+    >>> sf.attacks.database(release, database=words, num_sub_databases=1)
+    Recovered(16 descriptors, 0 certified)
     """
     lifted = check_kind(release, SubspaceRelease, "database")
     check_count("num_used", num_used, low=1, high=num_neighbours)

@@ -56,6 +56,13 @@ def history_attack(
     public      (P, n) public faces, those of the lifting among them; without them, a guess within
                 a single span or on a line is arbitrary
     seed        decides between words with equally many votes
+
+    >>> picture = np.random.default_rng(0).integers(0, 256, (64, 64), dtype=np.uint8)
+    >>> face = sf.extract(picture, max_keypoints=1)
+    >>> lifting = sf.SubspaceLifting("random", 4)
+    >>> kept = [lifting.release(face, rng=sf.SeededRandom(seed)) for seed in (1, 2)]
+    >>> sf.attacks.history(kept)
+    Recovered(1 descriptors, 1 certified)
     """
     rows = [len(one) for one in releases if isinstance(one, KeypointRelease)]
     if not releases or rows != [1] * len(releases):

@@ -58,6 +58,13 @@ def posterior_attack(
     context     neighbouring words of public pictures (`learn_context`); replaces the prior
     seed        decides between equally likely words, by the content of the row
     Confidence: the posterior probability of that word.
+
+    >>> picture = np.random.default_rng(0).integers(0, 256, (64, 64), dtype=np.uint8)
+    >>> features = sf.extract(picture)
+    >>> words = sf.Dictionary.load("bsds-16k")
+    >>> release = sf.SubsetMechanism(8, 2, words).release(features, rng=sf.SeededRandom(1))
+    >>> sf.attacks.posterior(release, dictionary=words)
+    Recovered(16 descriptors, 0 certified)
     """
     words = check_kind(release, WordRelease, "posterior")
     public = dictionary_of(words, dictionary)

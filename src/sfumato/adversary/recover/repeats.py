@@ -63,6 +63,13 @@ def repeats_attack(
     tolerance   what counts as meeting; for subspaces only
     seed        decides between words with equally many votes
     Equal releases count once: the same bytes sent again, or memoised answers.
+
+    >>> picture = np.random.default_rng(0).integers(0, 256, (64, 64), dtype=np.uint8)
+    >>> features = sf.extract(picture)
+    >>> lifting = sf.SubspaceLifting("random", 2)
+    >>> again = [lifting.release(features, rng=sf.SeededRandom(seed)) for seed in (1, 2)]
+    >>> sf.attacks.repeats(again)
+    Recovered(16 descriptors, 6 certified)
     """
     if not releases:
         raise InvalidInput("the repeats attack needs at least one release, got none.")

@@ -17,7 +17,13 @@ from sfumato.dictionary import Dictionary
 
 @dataclass(frozen=True)
 class KeepStrongest:
-    """Keep the `count` strongest keypoints: fewer of them cost less, N·ε per picture."""
+    """Keep the `count` strongest keypoints: fewer of them cost less, N·ε per picture.
+
+    >>> picture = np.random.default_rng(0).integers(0, 256, (64, 64), dtype=np.uint8)
+    >>> features = sf.extract(picture)
+    >>> len(sf.KeepStrongest(5)(features, rng=sf.SecureRandom()))
+    5
+    """
 
     count: int
 
@@ -37,6 +43,12 @@ class ConstantCount:
     uniformly drawn word of the dictionary. The ω-subset mechanism answers a uniform word
     with a uniform set, so a decoy carries no information. Decoys hide the number from
     someone who counts; positions may still tell a decoy from a corner of the scene.
+
+    >>> picture = np.random.default_rng(0).integers(0, 256, (64, 64), dtype=np.uint8)
+    >>> features = sf.extract(picture)
+    >>> fill = sf.ConstantCount(100, sf.Dictionary.load("bsds-16k"))
+    >>> len(fill(features, rng=sf.SecureRandom()))
+    100
     """
 
     count: int

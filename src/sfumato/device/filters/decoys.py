@@ -40,6 +40,13 @@ class Decoys:
     information. It is charged like a keypoint. Where hardly anything is left outside there is
     nothing to imitate, and no decoys are made. Someone who has the scene from elsewhere, or a
     second picture of it, can tell decoys by what they do not match.
+
+    >>> from sfumato.detectors import GivenBoxes
+    >>> picture = np.random.default_rng(0).integers(0, 256, (64, 64), dtype=np.uint8)
+    >>> left = GivenBoxes(sf.Boxes(np.array([[0.0, 0.0, 20.0, 63.0]]), ("left",), np.ones(1)))
+    >>> hidden = sf.Suppress(left, decoys=sf.Decoys(sf.Dictionary.load("bsds-16k")))
+    >>> sf.protect(picture, sf.Pipeline(sf.Plain(), filters=(hidden,))).extractor
+    'sift'
     """
 
     dictionary: Dictionary

@@ -23,6 +23,11 @@ class KeepSpread:
     The strongest of a whole picture crowd where contrast is high. Another view of the place
     often shows only a part of it, and then they are lost together. Positions leave the device
     as they do with every filter; these tell a little less about where contrast is.
+
+    >>> picture = np.random.default_rng(0).integers(0, 256, (64, 64), dtype=np.uint8)
+    >>> features = sf.extract(picture)
+    >>> len(sf.KeepSpread(5)(features, rng=sf.SecureRandom()))
+    5
     """
 
     count: int

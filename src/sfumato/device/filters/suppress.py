@@ -53,6 +53,13 @@ class Suppress:
     No guarantee: what a detector misses is released like everything else. A detector that
     raises, hangs or answers nonsense stops the release. Positions are compared as they are
     sent, so none is rounded into a region.
+
+    >>> from sfumato.detectors import GivenBoxes
+    >>> picture = np.random.default_rng(0).integers(0, 256, (64, 64), dtype=np.uint8)
+    >>> left = GivenBoxes(sf.Boxes(np.array([[0.0, 0.0, 31.0, 63.0]]), ("left",), np.ones(1)))
+    >>> release = sf.protect(picture, sf.Pipeline(sf.Plain(), filters=(sf.Suppress(left),)))
+    >>> bool(release.keypoints[:, 0].min() > 31)
+    True
     """
 
     detectors: Detector | Sequence[Detector]

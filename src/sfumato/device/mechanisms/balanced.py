@@ -38,6 +38,14 @@ class BalancedLifting:
     It hides the attribute from who looks at the subspace. Who knows the database and its values
     finds the words the subspace passes through, reads their values, and with two values knows the
     subject's at once: see `adversary/infer/attributes.py`. Keep the database secret, or use none.
+
+    >>> picture = np.random.default_rng(0).integers(0, 256, (64, 64), dtype=np.uint8)
+    >>> features = sf.extract(picture)
+    >>> faces = np.random.default_rng(1).normal(size=(6, 128)).astype(np.float32)
+    >>> public = sf.Dictionary.from_words(faces, extractor="sift")
+    >>> lifting = sf.BalancedLifting(4, public, ["young", "old"] * 3, subject="old")
+    >>> lifting.release(features, rng=sf.SecureRandom())
+    SubspaceRelease(16 keypoints, 4-dimensional subspaces, no guarantee)
     """
 
     dimension: int

@@ -22,7 +22,13 @@ from sfumato.dictionary import Dictionary
 
 @dataclass(frozen=True)
 class Plain:
-    """No guarantee: send the raw descriptors."""
+    """No guarantee: send the raw descriptors.
+
+    >>> picture = np.random.default_rng(0).integers(0, 256, (64, 64), dtype=np.uint8)
+    >>> features = sf.extract(picture)
+    >>> sf.Plain().release(features, rng=sf.SecureRandom())
+    PlainRelease(16 keypoints, raw sift descriptors, not private)
+    """
 
     no_epsilon: ClassVar[str] = "the descriptors are sent as they are"
 
@@ -45,7 +51,13 @@ class Plain:
 
 
 class Quantize(SubsetMechanism):
-    """No guarantee: send the nearest word of each descriptor without noise."""
+    """No guarantee: send the nearest word of each descriptor without noise.
+
+    >>> picture = np.random.default_rng(0).integers(0, 256, (64, 64), dtype=np.uint8)
+    >>> features = sf.extract(picture)
+    >>> sf.Quantize(sf.Dictionary.load("bsds-16k")).release(features, rng=sf.SecureRandom())
+    WordRelease(16 keypoints × 1 of 16384 words, no ε, sent without noise)
+    """
 
     def __init__(self, dictionary: Dictionary) -> None:
         super().__init__(epsilon=math.inf, subset_size=1, dictionary=dictionary)
@@ -61,6 +73,11 @@ class Naive:
     Guarantee: ε-LDP per descriptor; N descriptors compose to N·ε. Useless by design: at
     D = 128 the true descriptor is sent with probability about ω·e^ε / 2^1024, which is
     tossed exactly, with as many random bits as it takes.
+
+    >>> picture = np.random.default_rng(0).integers(0, 256, (64, 64), dtype=np.uint8)
+    >>> features = sf.extract(picture)
+    >>> sf.Naive(epsilon=8, subset_size=2).release(features, rng=sf.SecureRandom())
+    CandidateRelease(16 keypoints × 2 candidates, ε = 8 per descriptor)
     """
 
     epsilon: float

@@ -54,6 +54,11 @@ class SubspaceLifting:
     random orthonormal basis of it, which depend on the subspace alone, not on where in it the
     descriptor lies. Most SIFT descriptors are nevertheless recovered exactly by the vertex
     attack (docs/vertex-attack.md), and two lifts of one descriptor meet in it.
+
+    >>> picture = np.random.default_rng(0).integers(0, 256, (64, 64), dtype=np.uint8)
+    >>> features = sf.extract(picture)
+    >>> sf.SubspaceLifting("random", 2).release(features, rng=sf.SecureRandom())
+    SubspaceRelease(16 keypoints, 2-dimensional subspaces, no guarantee)
     """
 
     strategy: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 import struct
 import threading
 from dataclasses import replace
@@ -18,7 +17,7 @@ from sfumato.core.odds import Coin
 from sfumato.core.randomness import RandomSource, below_threshold, check_source
 from sfumato.core.releases import WordRelease
 from sfumato.core.types import Camera, Features, PrivacyEvent
-from sfumato.device.mechanisms.base import release_fields
+from sfumato.device.mechanisms.base import release_fields, secret_or_new
 from sfumato.device.mechanisms.subset import SubsetMechanism
 
 
@@ -30,16 +29,18 @@ class MemoisedSubset:
     Guarantee: ε-LDP for the identity of each distinct word seen in the session; the words
     compose. What it gives away in return: two keypoints with the same word get the same
     answer, so repetitions of a word are visible within the session.
+
+    >>> picture = np.random.default_rng(0).integers(0, 256, (64, 64), dtype=np.uint8)
+    >>> features = sf.extract(picture)
+    >>> mechanism = sf.SubsetMechanism(8, 2, sf.Dictionary.load("bsds-16k"))
+    >>> session = sf.MemoisedSubset(mechanism)
+    >>> first, again = (session.release(features, rng=sf.SecureRandom()) for _ in range(2))
+    >>> first == again
+    True
     """
 
     def __init__(self, mechanism: SubsetMechanism, secret: bytes | None = None) -> None:
-        if secret is None:
-            secret = os.urandom(32)
-        if not isinstance(secret, bytes) or len(secret) < 32:
-            raise InvalidInput(
-                "the session secret must be at least 32 bytes from the operating system, got "
-                f"{len(secret) if isinstance(secret, bytes) else type(secret).__name__}."
-            )
+        secret = secret_or_new(secret, "a session")
         self.mechanism = mechanism
         # Bound to everything that shapes the answer: another ε must not reuse the same coins.
         purpose = b"sfumato memoised subset" + struct.pack(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +16,7 @@ from sfumato.core.geometry import unit_vectors
 from sfumato.core.randomness import RandomSource, check_source
 from sfumato.core.releases import SubspaceRelease
 from sfumato.core.types import Camera, Features, PrivacyEvent
-from sfumato.device.mechanisms.base import release_fields
+from sfumato.device.mechanisms.base import release_fields, secret_or_new
 from sfumato.device.mechanisms.lifting import NO_EPSILON, Doubles, SubspaceLifting
 
 
@@ -37,6 +36,13 @@ class MemoisedLifting:
 
     What it gives away in return: the directions are the same each time, so releases of one
     enrolment can be linked to each other.
+
+    >>> picture = np.random.default_rng(0).integers(0, 256, (64, 64), dtype=np.uint8)
+    >>> features = sf.extract(picture)
+    >>> lifting = sf.MemoisedLifting(sf.SubspaceLifting("random", 4), features.descriptors[0])
+    >>> first, again = (lifting.release(features, rng=sf.SecureRandom()) for _ in range(2))
+    >>> first == again
+    True
     """
 
     no_epsilon = NO_EPSILON
@@ -44,13 +50,7 @@ class MemoisedLifting:
     def __init__(
         self, lifting: SubspaceLifting, enrolled: NDArray[Any], secret: bytes | None = None
     ) -> None:
-        if secret is None:
-            secret = os.urandom(32)
-        if not isinstance(secret, bytes) or len(secret) < 32:
-            raise InvalidInput(
-                "the secret of an enrolment must be at least 32 bytes from the operating system, "
-                f"got {len(secret) if isinstance(secret, bytes) else type(secret).__name__}."
-            )
+        secret = secret_or_new(secret, "an enrolment")
         one = np.asarray(enrolled, dtype=np.float64)
         if one.ndim != 1 or not np.isfinite(one).all() or not one.any():
             raise InvalidInput(

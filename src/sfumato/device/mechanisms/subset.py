@@ -27,6 +27,15 @@ class SubsetMechanism:
     Guarantee: ε-LDP per descriptor. N descriptors of one picture compose to N·ε.
     Positions and N lie outside it. Proof: docs/proof-subset.md.
     With ε = ∞ the true word is always sent: quantised, not private.
+
+    >>> words = sf.Dictionary.load("bsds-16k")
+    >>> mechanism = sf.SubsetMechanism(epsilon=8, subset_size=2, dictionary=words)
+    >>> round(mechanism.keep_probability, 3)
+    0.267
+    >>> picture = np.random.default_rng(0).integers(0, 256, (64, 64), dtype=np.uint8)
+    >>> features = sf.extract(picture)
+    >>> mechanism.release(features, rng=sf.SecureRandom())
+    WordRelease(16 keypoints × 2 of 16384 words, ε = 8 per descriptor)
     """
 
     epsilon: float

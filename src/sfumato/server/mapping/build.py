@@ -56,6 +56,16 @@ def build_map(
     strict    an unreadable image is an error; otherwise it is left out and named in facts
 
     The same images, options and seed give the same points where poses are known.
+
+    >>> from sfumato.datasets import GallerySettings, load_gallery
+    >>> room = load_gallery(settings=GallerySettings(320, 240, num_mapping=8, num_queries=2))
+    >>> world = sf.build_map(
+    ...     [(view.name, view.image) for view in room.mapping],
+    ...     cameras={view.name: view.camera for view in room.mapping},
+    ...     poses={view.name: view.pose for view in room.mapping},
+    ... )
+    >>> world.num_images
+    8
     """
     check_request(extractor, max_keypoints=max_keypoints)
     check_count("seed", seed, low=0, high=MAX_SEED)

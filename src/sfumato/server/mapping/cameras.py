@@ -24,9 +24,10 @@ from PIL import Image
 
 from sfumato.core.errors import InvalidInput
 from sfumato.core.files import parse_json, read_limited
+from sfumato.core.frozen import frozen_array
 from sfumato.core.geometry import is_rotation, nearest_rotation
 from sfumato.core.lens import from_corner
-from sfumato.core.types import Camera, Pose, frozen_array
+from sfumato.core.types import Camera, Pose
 from sfumato.features.image import FORMATS
 
 #: Focal length over the longer side, where nothing is known: a field of view of 45°.

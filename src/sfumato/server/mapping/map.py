@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from sfumato.core.checks import check_finite, check_same_extractor, check_shape
 from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch
+from sfumato.core.frozen import check_extractor_name
 from sfumato.core.releases import WordRelease
 from sfumato.core.storage import load_array, load_manifest, save_arrays
-from sfumato.core.types import Camera, Pose, check_extractor_name
+from sfumato.core.types import Camera, Pose
 from sfumato.dictionary import Dictionary
 from sfumato.matching.vocabulary import InvertedIndex
 from sfumato.server.mapping.sidecars import Sidecars
@@ -50,6 +51,13 @@ class Map:
     keypoints         (F, 2) float32, pixel centres at whole numbers
     descriptors       (F, D) of `extractor`
     point_of_feature  (F,) the point a feature saw, or −1
+
+    >>> from sfumato.datasets import GallerySettings, load_gallery, map_scene
+    >>> room = load_gallery(settings=GallerySettings(320, 240, num_mapping=8, num_queries=2))
+    >>> world = map_scene(room)
+    >>> world.save("my-map")
+    >>> sf.Map.load("my-map").num_images
+    8
     """
 
     points: NDArray[np.float64]

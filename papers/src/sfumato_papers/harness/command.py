@@ -15,7 +15,7 @@ from sfumato.cli.output import JsonFlag, emit_json, progress_bar
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress
 from sfumato_papers.harness.options import check_needed, parameter, parameters, read_settings
-from sfumato_papers.harness.outcomes import plain
+from sfumato_papers.harness.outcomes import plain, stored
 from sfumato_papers.harness.table import Table
 
 
@@ -99,4 +99,4 @@ def make_command(
 def _kept(given: Path, file: str) -> Path:
     """The outcomes themselves, or those in a folder."""
     inside = given / file
-    return inside if inside.exists() or (given.is_dir() and inside.suffix) else given
+    return inside if stored(inside).exists() or (given.is_dir() and inside.suffix) else given

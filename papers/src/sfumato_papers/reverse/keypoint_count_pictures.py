@@ -23,7 +23,7 @@ from sfumato.core.progress import Progress, silent
 from sfumato.device.filters.stable import survivals
 from sfumato.features import extract, list_images
 from sfumato.features.image import load_image
-from sfumato_papers.harness.outcomes import Journal
+from sfumato_papers.harness.outcomes import Journal, stored
 from sfumato_papers.harness.work import evenly, tracked
 from sfumato_papers.reverse.keypoint_count import Settings
 from sfumato_papers.reverse.posed_pairs import keep_order
@@ -117,4 +117,4 @@ JOURNAL = Journal("fewer-privacy", "reconstructions", Rebuilt, label="picture", 
 
 def read_privacy(path: Path) -> tuple[Rebuilt, ...]:
     """Every reconstruction of a file; none where there is no file."""
-    return JOURNAL.read(path)[1] if path.exists() else ()
+    return JOURNAL.read(path)[1] if stored(path).exists() else ()

@@ -23,7 +23,7 @@ from sfumato.device.filters import Decoys
 from sfumato.device.mechanisms import SubsetMechanism
 from sfumato.dictionary import Dictionary
 from sfumato.features import extract, load_image
-from sfumato_papers.harness.outcomes import Journal
+from sfumato_papers.harness.outcomes import Journal, stored
 from sfumato_papers.reverse.suppression import (
     HIDE,
     MIN_OVERLAP,
@@ -125,7 +125,7 @@ def _count(known: NDArray[np.float64], seen: NDArray[np.float64]) -> int:
 
 def read_again(path: Path) -> tuple[Again, ...]:
     """People found again; none where nothing was reconstructed."""
-    return JOURNAL.read(path)[1] if path.exists() else ()
+    return JOURNAL.read(path)[1] if stored(path).exists() else ()
 
 
 def tell_decoys_apart(

@@ -13,10 +13,10 @@ import typer
 
 from sfumato.cli.output import JsonFlag, emit_json, progress_bar
 from sfumato.core.errors import InvalidInput
-from sfumato.core.progress import Progress
 from sfumato_papers.harness.options import check_needed, parameter, parameters, read_settings
 from sfumato_papers.harness.outcomes import plain, stored
 from sfumato_papers.harness.table import Table
+from sfumato_papers.harness.work import progress_shown_by
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ Settings = TypeVar("Settings")
 
 def make_command(
     settings: type[Settings],
-    run: Callable[[Settings, Path, Progress], Any],
+    run: Callable[[Settings, Path], Any],
     report: Callable[[Path, Settings, Any], Report],
     output: str,
     *,
@@ -68,8 +68,8 @@ def make_command(
             check_needed(chosen)
             usual = wanted == Path(output)
             path = (Path(output.format(**vars(chosen))) if usual else wanted) / file
-            with progress_bar(quiet=as_json) as progress:
-                ran = run(chosen, path, progress) or ()
+            with progress_bar(quiet=as_json) as bar, progress_shown_by(bar):
+                ran = run(chosen, path) or ()
         else:
             path = _kept(kept, file)
         found = report(path, chosen, ran)

@@ -27,7 +27,6 @@ from sfumato.adversary.infer.attributes import (
 )
 from sfumato.core.errors import InvalidInput
 from sfumato.core.geometry import unit_vectors
-from sfumato.core.progress import Progress, silent
 from sfumato.device.mechanisms import SubsetMechanism, SubspaceLifting
 from sfumato.device.mechanisms.balanced import BalancedLifting
 from sfumato.dictionary import Dictionary
@@ -89,14 +88,7 @@ def split_faces(
     )
 
 
-def run_attributes(
-    split: Split,
-    attribute: str,
-    settings: Settings,
-    file: RecordFile,
-    *,
-    progress: Progress = silent,
-) -> None:
+def run_attributes(split: Split, attribute: str, settings: Settings, file: RecordFile) -> None:
     """Attack every way of sending that the file does not hold yet."""
     attacker = Known(split.points[1], split.values[1])
     truth = split.values[3]
@@ -118,7 +110,7 @@ def run_attributes(
         for s in strategies
         for m in settings.dimensions
     ]
-    for strategy, dimension, seed in tracked(work, f"attacking {attribute}", progress):
+    for strategy, dimension, seed in tracked(work, f"attacking {attribute}"):
         what = {"way": "lifted", "strategy": strategy, "dimension": dimension, "seed": seed}
         if file.has(kind="attribute", attribute=attribute, attack=_last(strategy), **what):
             continue

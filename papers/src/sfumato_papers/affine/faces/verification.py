@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.geometry import unit_vectors
-from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import SeededRandom
 from sfumato.device.mechanisms import SubsetMechanism, SubspaceLifting
 from sfumato.device.mechanisms.balanced import BalancedLifting
@@ -126,12 +125,10 @@ class Problem:
         )
 
 
-def run_verification(
-    problem: Problem, settings: Settings, file: RecordFile, *, progress: Progress = silent
-) -> None:
+def run_verification(problem: Problem, settings: Settings, file: RecordFile) -> None:
     """Judge every way of sending that the file does not hold yet."""
     work = list(_settings(problem, settings))
-    for setting in tracked(work, "verification", progress):
+    for setting in tracked(work, "verification"):
         if not file.has(kind="verification", **setting):
             found = _judge(problem, setting)
             file.add(

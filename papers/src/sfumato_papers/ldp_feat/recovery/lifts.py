@@ -22,7 +22,6 @@ from sfumato.adversary.recover.geometry import database_points
 from sfumato.adversary.recover.nearest import nearest_attack
 from sfumato.adversary.recover.vertex import vertex_attack
 from sfumato.core.errors import InvalidInput
-from sfumato.core.progress import Progress, silent
 from sfumato.core.types import Features
 from sfumato.device.mechanisms import SubspaceLifting
 from sfumato.device.mechanisms.lifting import STRATEGIES
@@ -103,8 +102,6 @@ def run_recover(
     public: NDArray[Any],
     settings: Settings,
     file: RecordFile,
-    *,
-    progress: Progress = silent,
 ) -> None:
     """Attack every lift the grid asks for that the file does not hold yet."""
     work = [
@@ -113,7 +110,7 @@ def run_recover(
         for strategy in settings.strategies
         for dimension in settings.dimensions
     ]
-    for name, strategy, dimension in tracked(work, "attacking lifts", progress):
+    for name, strategy, dimension in tracked(work, "attacking lifts"):
         what = {"picture": name, "strategy": strategy, "dimension": dimension}
         if all(file.has(kind="lift", attack=attack, **what) for attack in settings.attacks):
             continue

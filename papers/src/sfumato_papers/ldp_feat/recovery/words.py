@@ -16,7 +16,6 @@ from sfumato.adversary.recover.posterior import best_guess
 from sfumato.adversary.recover.repeats import repeats_attack, vote_words
 from sfumato.core.errors import BudgetSpent
 from sfumato.core.geometry import unit_vectors
-from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import SeededRandom
 from sfumato.core.types import Features
 from sfumato.device.ledger import Caps, Ledger
@@ -37,8 +36,6 @@ def run_posterior(
     dictionary: Dictionary,
     settings: Settings,
     file: RecordFile,
-    *,
-    progress: Progress = silent,
 ) -> None:
     """Guess the true words of every picture: from Z alone, with frequencies, with context.
 
@@ -47,7 +44,7 @@ def run_posterior(
     for size in settings.num_words:
         level = dictionary.at(size)
         context: WordContext | None = None
-        for name, features in tracked(pictures.items(), f"guessing among {size} words", progress):
+        for name, features in tracked(pictures.items(), f"guessing among {size} words"):
             what: dict[str, Any] = {"picture": name, "num_words": size}
             if not file.has(kind="truth", **what):
                 truth = level.nearest(features.descriptors)
@@ -114,16 +111,11 @@ def _record(
 
 
 def run_repeats(
-    pictures: Mapping[str, Features],
-    words: Dictionary,
-    settings: Settings,
-    file: RecordFile,
-    *,
-    progress: Progress = silent,
+    pictures: Mapping[str, Features], words: Dictionary, settings: Settings, file: RecordFile
 ) -> None:
     """Release pictures again and again: fresh, memoised, charged to a ledger; and lifted twice."""
     mechanism = SubsetMechanism(settings.repeat_epsilon, settings.repeat_size, words)
-    for name, features in tracked(pictures.items(), "repeating releases", progress):
+    for name, features in tracked(pictures.items(), "repeating releases"):
         some = alone_at_their_place(
             features.take(np.arange(min(settings.num_keypoints, len(features))))
         )

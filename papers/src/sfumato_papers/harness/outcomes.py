@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -118,6 +118,11 @@ class RecordFile:
     def add(self, record: dict[str, Any]) -> None:
         append_record(self.path, record)
         self._done.add(self._key(record))
+
+    def once(self, key: dict[str, Any], make: Callable[[], dict[str, Any]]) -> None:
+        """Add what is made under this key, unless the file holds it."""
+        if not self.has(**key):
+            self.add({**key, **make()})
 
 
 def decode(kind: Any, value: Any, damaged: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +47,7 @@ def run_posterior(
         context: WordContext | None = None
         for name, features in tracked(pictures.items(), f"guessing among {size} words"):
             what: dict[str, Any] = {"picture": name, "num_words": size}
-            if not file.has(kind="truth", **what):
-                truth = level.nearest(features.descriptors)
-                file.add({"kind": "truth", **what, "words": [int(word) for word in truth]})
+            file.once({"kind": "truth", **what}, partial(_true_words, level, features))
             for epsilon in settings.epsilons:
                 for subset_size in settings.subset_sizes:
                     setting = {**what, "epsilon": epsilon, "subset_size": subset_size}
@@ -61,6 +60,10 @@ def run_posterior(
                         )
                     mechanism = SubsetMechanism(epsilon, subset_size, level)
                     _guess(features, mechanism, context, setting, settings.num_keypoints, file)
+
+
+def _true_words(level: Dictionary, features: Features) -> dict[str, Any]:
+    return {"words": level.nearest(features.descriptors).tolist()}
 
 
 def _guess(
@@ -125,11 +128,8 @@ def run_repeats(
                 _repeat_words(some, mechanism, kind, what, settings.repeats, file)
         for dimension in settings.dimensions:
             lifts = {"kind": "repeated lifts", "picture": name, "dimension": dimension}
-            if not file.has(**lifts):
-                file.add({**lifts, **_repeat_lifts(some, words, dimension)})
-        ledger = {"kind": "ledger", "picture": name}
-        if not file.has(**ledger):
-            file.add({**ledger, **_charge(some, mechanism)})
+            file.once(lifts, partial(_repeat_lifts, some, words, dimension))
+        file.once({"kind": "ledger", "picture": name}, partial(_charge, some, mechanism))
 
 
 def _repeat_words(

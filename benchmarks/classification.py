@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
-from collections.abc import Callable
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.measure import forget_peak, parser_of, peak_gib, say, timed, use_threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-T = TypeVar("T")
 
 EPSILON = 1.0
 NEIGHBOURS = 100
@@ -34,7 +34,7 @@ CASES = (
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = parser_of(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of MNIST's idx files")
     parser.add_argument("--train", type=int, default=60_000)
     parser.add_argument("--queries", type=int, default=10_000)
@@ -42,9 +42,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--encoder", help="one of the cases instead of all")
     options = parser.parse_args()
-    # Read by OpenBLAS and OpenMP when NumPy is first imported, so set before.
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[name] = str(options.threads)
+    use_threads(options.threads)
     for encoder, metrics in CASES:
         if options.encoder not in (None, encoder):
             continue
@@ -71,7 +69,7 @@ def compare(options: argparse.Namespace, name: str, metrics: tuple[tuple[str, st
         f"{released.picture_epsilon:,.0f} a picture, labels unprotected"
     )
     for name, spent in (("fit", fitting), ("transform", encoding), ("perturb", perturbing)):
-        say(f"  {name:<28} {spent[0]:8.1f} s wall {spent[1]:8.1f} s CPU")
+        say(f"  {name:<28} {spent}")
     for metric, theirs in metrics:
         search(options, metric, theirs, released, labels, asked)
 
@@ -101,42 +99,19 @@ def search(
     found, slow = timed(
         lambda: theirs.kneighbors(few.astype(kind), return_distance=False)  # their fastest door
     )
-    scale = len(asked) / len(few)
-    reference = (slow[0] * scale, slow[1] * scale)
+    reference = slow.times(len(asked) / len(few))
     shared = np.mean(
         [len(np.intersect1d(a, b)) / NEIGHBOURS for a, b in zip(places, found, strict=False)]
     )
     say(
-        f"  {metric} {len(asked):,} × {len(labels):,}: ours {spent[0]:.1f} s wall {spent[1]:.1f} s "
-        f"CPU; scikit-learn {their_metric} {reference[0]:.0f} s wall {reference[1]:.0f} s CPU "
-        f"(from {len(few)} queries)"
+        f"  {metric} {len(asked):,} × {len(labels):,}: ours {spent}; scikit-learn "
+        f"{their_metric} {reference} (from {len(few)} queries)"
     )
     say(
-        f"    ratio {reference[0] / spent[0]:.0f}× wall, {reference[1] / spent[1]:.0f}× CPU "
+        f"    ratio {spent.faster_than(reference)} "
         f"(at least 5 wanted); {100 * shared:.1f} % of neighbours the same (ties differ); "
         f"peak memory {peak:.2f} GiB (at most 3 wanted)"
     )
-
-
-def timed(work: Callable[[], T]) -> tuple[T, tuple[float, float]]:
-    """The result, and (wall seconds, CPU seconds of this process)."""
-    wall, cpu = time.perf_counter(), time.process_time()
-    result = work()
-    return result, (time.perf_counter() - wall, time.process_time() - cpu)
-
-
-def forget_peak() -> None:
-    """Begin counting the peak of memory anew: scikit-learn's earlier searches are not ours."""
-    Path("/proc/self/clear_refs").write_text("5")
-
-
-def peak_gib() -> float:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / (1 << 20)
-
-
-def say(text: str) -> None:
-    print(text, flush=True)
 
 
 if __name__ == "__main__":

@@ -11,21 +11,21 @@ from __future__ import annotations
 
 import argparse
 import os
-import time
-from collections.abc import Callable
+import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.measure import Spent, parser_of, say, timed, use_threads
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-T = TypeVar("T")
-
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = parser_of(__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of photographs")
     parser.add_argument("--cache", type=Path, required=True, help="folder for descriptors")
     parser.add_argument("--part", choices=("kmeans", "index", "all"), default="all")
@@ -35,9 +35,7 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=10_000)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
-    # Read by OpenBLAS and OpenMP when NumPy and faiss are first imported, so set before.
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[name] = str(options.threads)
+    use_threads(options.threads)
     options.cache.mkdir(parents=True, exist_ok=True)
     if options.part in ("kmeans", "all"):
         compare_kmeans(options)
@@ -89,11 +87,8 @@ def compare_kmeans(options: argparse.Namespace) -> None:
     row("faiss", reference, their_error)
     again, after = timed(work)
     row("sfumato", after, error(again.words))
-    ours = (before[0] / 2 + after[0] / 2, before[1] / 2 + after[1] / 2)
-    say(
-        f"ratio: {reference[0] / ours[0]:.1f}× faster by wall time, "
-        f"{reference[1] / ours[1]:.1f}× by CPU time, error × {our_error / their_error:.4f}\n"
-    )
+    ours = Spent(before.wall / 2 + after.wall / 2, before.cpu / 2 + after.cpu / 2)
+    say(f"ratio: {ours.faster_than(reference)}, error × {our_error / their_error:.4f}\n")
 
 
 def compare_index(options: argparse.Namespace) -> None:
@@ -188,32 +183,13 @@ def many_descriptors(options: argparse.Namespace) -> tuple[NDArray[np.uint8], ND
     return stored["training"], stored["held_out"]
 
 
-def timed(work: Callable[[], T]) -> tuple[T, tuple[float, float]]:
-    """The result, and (wall seconds, CPU seconds of this process)."""
-    wall, cpu = time.perf_counter(), time.process_time()
-    result = work()
-    return result, (time.perf_counter() - wall, time.process_time() - cpu)
+def row(name: str, spent: Spent, error: float) -> None:
+    say(f"  {name:<10} {spent}   error {error:10.1f}")
 
 
-def row(name: str, spent: tuple[float, float], error: float) -> None:
-    say(f"  {name:<10} {spent[0]:9.1f} s wall {spent[1]:9.1f} s CPU   error {error:10.1f}")
-
-
-def rate(
-    name: str,
-    spent: tuple[float, float],
-    count: int,
-    recall: float,
-    exact: tuple[float, float],
-) -> None:
-    say(
-        f"  {name:<18} recall@1 {recall:.4f}  {count / spent[0]:9.0f} queries/s  "
-        f"{exact[0] / spent[0]:6.1f}× wall  {exact[1] / spent[1]:6.1f}× CPU"
-    )
-
-
-def say(text: str) -> None:
-    print(text, flush=True)
+def rate(name: str, spent: Spent, count: int, recall: float, exact: Spent) -> None:
+    speed = f"{count / spent.wall:9.0f} queries/s  {spent.faster_than(exact)}"
+    say(f"  {name:<18} recall@1 {recall:.4f}  {speed}")
 
 
 if __name__ == "__main__":

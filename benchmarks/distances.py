@@ -19,12 +19,17 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.measure import in_turns, medians, parser_of
 
 from sfumato.core.geometry import unit_vectors
 from sfumato.core.randomness import SecureRandom, SeededRandom
@@ -46,7 +51,7 @@ WANTED = {"subspace to subspace": 2.0, "point to subspace": 3.0}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = parser_of(__doc__)
     parser.add_argument("--features", type=int, default=1000)
     parser.add_argument("--large", type=int, default=20_000, help="0 leaves this part out")
     parser.add_argument("--repeats", type=int, default=21)
@@ -103,8 +108,8 @@ def compare(
             {
                 "kind": kind,
                 "m": m,
-                "ours_ms": statistics.median(turn[0] for turn in turns) * 1e3,
-                "product_ms": statistics.median(turn[1] for turn in turns) * 1e3,
+                "ours_ms": medians(turns)[0] * 1e3,
+                "product_ms": medians(turns)[1] * 1e3,
                 "ratio": statistics.median(turn[0] / turn[1] for turn in turns),
                 "one_core_ratio": statistics.median(turn[0] / turn[1] for turn in alone),
                 "loop_ms": loop * found.size * 1e3,
@@ -112,24 +117,6 @@ def compare(
             }
         )
     return rows
-
-
-def in_turns(
-    runs: Sequence[Callable[[], object]],
-    repeats: int,
-    clock: Callable[[], float] = time.perf_counter,
-) -> list[list[float]]:
-    """Seconds of each, one after the other: a shared machine changes from moment to moment."""
-    turns = []
-    for turn in range(repeats + 1):
-        seconds = []
-        for run in runs:
-            start = clock()
-            run()
-            seconds.append(clock() - start)
-        if turn:  # the first one warms up
-            turns.append(seconds)
-    return turns
 
 
 def lstsq_loop(a: Lifted, b: Lifted, found: Array, pairs: int) -> tuple[float, float]:
@@ -170,8 +157,8 @@ def lifting(dictionary: Dictionary, count: int, repeats: int) -> dict[str, float
     found = {}
     for m in DIMENSIONS:
         mechanism = SubspaceLifting(strategy="sub-hybrid", dimension=m, database=dictionary)
-        turns = in_turns([lambda lift=mechanism: lift.release(features, rng=rng)], repeats)  # type: ignore[misc]
-        found[str(m)] = statistics.median(turn[0] for turn in turns) * 1e3
+        turns = in_turns([partial(mechanism.release, features, rng=rng)], repeats)
+        found[str(m)] = medians(turns)[0] * 1e3
     return found
 
 

@@ -13,17 +13,20 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import faiss
 import numpy as np
 import poselib
 from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.measure import parser_of, timed
+from benchmarks.wall import CAMERA, look_at, wall_fields
 
 from sfumato.core.randomness import SecureRandom
 from sfumato.core.releases import WordRelease
@@ -38,13 +41,11 @@ from sfumato.server.mapping.map import Map
 from sfumato.server.pose import PoseProblem
 
 EPSILON = 10.0
-CAMERA = Camera("PINHOLE", 640, 480, (800.0, 800.0, 320.0, 240.0))
 NUM_WORDS = 16_384
-PER_IMAGE, STEP = 2_000, 500  # observations of an image; points between one image and the next
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = parser_of(__doc__)
     parser.add_argument("--data", type=Path, nargs="*", default=[])
     parser.add_argument("--work", type=Path, help="keep features and map here for the next time")
     parser.add_argument("--dictionary", default="bsds-16k")
@@ -164,7 +165,7 @@ def staged(release: WordRelease, world: Map, truth: Pose) -> tuple[list[float], 
     """Seconds of lookup, vote, support and pose; candidates; whether it was found."""
     options = LocalizeOptions()
     problem = PoseProblem(release.keypoints, world.points, CAMERA, options.pose)
-    lookup, candidates = timed(lambda: match_release(release, world))
+    candidates, lookup = timed(lambda: match_release(release, world))
 
     def ballot() -> object:
         by_image = retrieval._ByImage(release, candidates, world, options.retrieval.support)
@@ -172,58 +173,29 @@ def staged(release: WordRelease, world: Map, truth: Pose) -> tuple[list[float], 
             candidates, by_image.image, world, options.retrieval.max_images
         )
 
-    vote, _ = timed(ballot)
-    both, regions = timed(
+    _, vote = timed(ballot)
+    regions, both = timed(
         lambda: retrieval.retrieve_map_regions(release, candidates, world, options.retrieval)
     )
-    pose, found = timed(lambda: best_pose(regions, problem))
+    found, pose = timed(lambda: best_pose(regions, problem))
     right = found.pose is not None and found.pose.error_to(truth)[0] < 0.25
-    return [lookup, vote, max(both - vote, 0.0), pose], len(candidates.row), right
-
-
-def timed(run: Callable[[], Any]) -> tuple[float, Any]:
-    start = time.perf_counter()
-    result = run()
-    return time.perf_counter() - start, result
+    support = max(both.wall - vote.wall, 0.0)
+    return [lookup.wall, vote.wall, support, pose.wall], len(candidates.row), right
 
 
 def long_wall(size: int, dictionary: Dictionary) -> tuple[Map, NDArray[np.int64]]:
-    """Cameras one metre apart along a wall; each sees the next 2,000 points, four see each."""
+    """The wall, and the word of each point; half of the observations fall into another word."""
     generator = np.random.default_rng(size)
-    images = max(size // PER_IMAGE, 2)
-    count = STEP * (images - 1) + PER_IMAGE
-    points = np.column_stack(
-        [
-            np.arange(count) / STEP,
-            generator.uniform(-1.4, 1.4, count),
-            generator.uniform(5.0, 6.0, count),
-        ]
-    )
-    point_words = generator.integers(0, NUM_WORDS, count)
-    point = (STEP * np.arange(images)[:, None] + np.arange(PER_IMAGE)).reshape(-1)
-    centers = np.arange(images, dtype=np.float64) + PER_IMAGE / STEP / 2
-    inside = points[point] - np.repeat(centers, PER_IMAGE)[:, None] * (1.0, 0.0, 0.0)
-    pixels = 800.0 * inside[:, :2] / inside[:, 2:] + (319.5, 239.5)
-    # Half of the observations fall into another word than their point does elsewhere.
+    fields, point = wall_fields(size, generator)
+    point_words = generator.integers(0, NUM_WORDS, len(fields["points"]))
     words = np.where(
         generator.random(len(point)) < 0.5,
         point_words[point],
         generator.integers(0, NUM_WORDS, len(point)),
     )
-    world = Map(
-        points=points,
-        rotations=np.tile(np.eye(3), (images, 1, 1)),
-        translations=np.outer(-centers, [1.0, 0.0, 0.0]),
-        camera_of_image=np.zeros(images, dtype=np.int32),
-        feature_start=PER_IMAGE * np.arange(images + 1, dtype=np.int64),
-        keypoints=pixels.astype(np.float32),
-        descriptors=np.zeros((len(point), 1), dtype=np.uint8),  # words are given, not computed
-        point_of_feature=point.astype(np.int32),
-        image_names=tuple(f"{image}.png" for image in range(images)),
-        cameras=(CAMERA,),
-        extractor="bench",
-    )
+    nothing = np.zeros((len(point), 1), dtype=np.uint8)  # words are given, not computed
     index = InvertedIndex.build(words, np.arange(len(point)), NUM_WORDS)
+    world = Map(**fields, descriptors=nothing, extractor="bench")
     return replace(world, _indices={dictionary.fingerprint: index}), point_words
 
 
@@ -232,11 +204,7 @@ def look_at_wall(
 ) -> tuple[WordRelease, Pose]:
     """A release taken between two cameras in the middle, at ε = 10."""
     generator = np.random.default_rng(0)
-    center = world.num_images // 2 + PER_IMAGE / STEP / 2 - 0.7
-    truth = Pose(np.eye(3), np.array([-center, 0.0, 0.0]))
-    inside = truth.apply(np.asarray(world.points))
-    seen = np.flatnonzero(np.abs(inside[:, 0]) < 1.9)
-    pixels = 800.0 * inside[seen, :2] / inside[seen, 2:] + (319.5, 239.5)
+    truth, seen, pixels = look_at(world.points, world.num_images // 2 - 0.7)
     wrong = generator.integers(0, NUM_WORDS, len(seen))
     true = np.where(generator.random(len(seen)) < 0.5, point_words[seen], wrong)
     mechanism = SubsetMechanism(EPSILON, 1, dictionary)

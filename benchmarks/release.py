@@ -11,15 +11,16 @@ Then the whole release with its wire format, in bytes per keypoint.
 
 from __future__ import annotations
 
-import argparse
-import statistics
-import time
-from collections.abc import Callable
+import sys
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from benchmarks.measure import in_turns, medians, parser_of
 
 from sfumato.core.odds import Coin
 from sfumato.core.randomness import RandomSource, SecureRandom
@@ -46,19 +47,8 @@ class PCG64(RandomSource):
         return self._generator.integers(0, bound, count, dtype=np.uint32)
 
 
-def median_seconds(run: Callable[[], object], repeats: int) -> float:
-    """Median over repeats, after one run that is not counted."""
-    run()
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        run()
-        seconds.append(time.perf_counter() - start)
-    return statistics.median(seconds)
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser = parser_of(__doc__)
     parser.add_argument("--descriptors", type=int, default=1_000_000)
     parser.add_argument("--words", type=int, default=256_000)
     parser.add_argument("--subset-size", type=int, default=2)
@@ -77,15 +67,11 @@ def main() -> None:
     )
 
     secure, pcg = SecureRandom(), PCG64()
-    # In turns: on a shared machine one after the other would compare two moments.
-    turns = [
-        [median_seconds(partial(mechanism.draw, truth, source), 1) for source in (secure, pcg)]
-        for _ in range(options.repeats)
-    ]
-    ours, numpy = (statistics.median(times) for times in zip(*turns, strict=True))
+    draws = [partial(mechanism.draw, truth, source) for source in (secure, pcg)]
+    ours, numpy = medians(in_turns(draws, options.repeats))
     few = 200
-    client = median_seconds(lambda: subset_clients(truth[:few], num_words, options.epsilon), 3)
-    client *= count / few
+    clients = partial(subset_clients, truth[:few], num_words, options.epsilon)
+    client = medians(in_turns([clients], 3))[0] * count / few
     print(f"{'':34}{'ns per descriptor':>18}{'ratio to ours':>15}")
     for name, seconds in (
         ("sfumato, AES-256-CTR, exact coin", ours),

@@ -12,19 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.wall import CAMERA, PER_IMAGE, look_at, wall_fields
 from numpy.typing import NDArray
 
 from endurance.lines import Line, ask_once
 from endurance.rig import Server, make_key, tar_of
 from sfumato.core.randomness import SecureRandom
-from sfumato.core.types import Camera, Features, Pose
+from sfumato.core.types import Features
 from sfumato.device.mechanisms import SubsetMechanism
 from sfumato.dictionary import Dictionary
 from sfumato.server.mapping.map import Map
 
 EPSILON, NUM_KEYPOINTS = 10.0, 1000
-PER_IMAGE, STEP = 2_000, 500  # observations of an image; points between one image and the next
-CAMERA = Camera("PINHOLE", 640, 480, (800.0, 800.0, 320.0, 240.0))
 QUIET: dict[str, object] = {"plan_images": 0, "queue_size": 256}
 
 
@@ -98,39 +97,13 @@ async def until_open(url: str, key: str, map_id: str, bodies: list[bytes]) -> No
 
 
 def long_wall(size: int, dictionary: Dictionary) -> Map:
-    """Cameras one metre apart along a wall; each sees the next 2,000 points, four see each.
-
-    Half of the observations look like their point's word, the others like any word.
-    """
+    """The wall; half of the observations look like their point's word, the others like any."""
     generator = np.random.default_rng(size)
-    images = size // PER_IMAGE
-    count = STEP * (images - 1) + PER_IMAGE
-    points = np.column_stack(
-        [
-            np.arange(count) / STEP,
-            generator.uniform(-1.4, 1.4, count),
-            generator.uniform(5.0, 6.0, count),
-        ]
-    )
-    point = (STEP * np.arange(images)[:, None] + np.arange(PER_IMAGE)).reshape(-1)
-    centers = np.arange(images, dtype=np.float64) + PER_IMAGE / STEP / 2
-    inside = points[point] - np.repeat(centers, PER_IMAGE)[:, None] * (1.0, 0.0, 0.0)
-    pixels = 800.0 * inside[:, :2] / inside[:, 2:] + (319.5, 239.5)
+    fields, point = wall_fields(size, generator)
     any_word = generator.integers(0, dictionary.num_words, len(point))
     words = np.where(generator.random(len(point)) < 0.5, word_of(point, dictionary), any_word)
-    return Map(
-        points=points,
-        rotations=np.tile(np.eye(3), (images, 1, 1)),
-        translations=np.outer(-centers, [1.0, 0.0, 0.0]),
-        camera_of_image=np.zeros(images, dtype=np.int32),
-        feature_start=PER_IMAGE * np.arange(images + 1, dtype=np.int64),
-        keypoints=pixels.astype(np.float32),
-        descriptors=np.asarray(dictionary.words)[words],
-        point_of_feature=point.astype(np.int32),
-        image_names=tuple(f"{image}.png" for image in range(images)),
-        cameras=(CAMERA,),
-        extractor=dictionary.extractor,
-    )
+    descriptors = np.asarray(dictionary.words)[words]
+    return Map(**fields, descriptors=descriptors, extractor=dictionary.extractor)
 
 
 def word_of(point: NDArray[Any], dictionary: Dictionary) -> NDArray[Any]:
@@ -141,11 +114,10 @@ def word_of(point: NDArray[Any], dictionary: Dictionary) -> NDArray[Any]:
 def look_at_wall(world: Map, number: int, dictionary: Dictionary) -> bytes:
     """A release taken between two cameras somewhere along the wall."""
     generator = np.random.default_rng(number)
-    center = generator.uniform(1.0, world.num_images - 1.0) + PER_IMAGE / STEP / 2
-    inside = Pose(np.eye(3), np.array([-center, 0.0, 0.0])).apply(np.asarray(world.points))
-    seen = np.flatnonzero(np.abs(inside[:, 0]) < 1.9)
-    seen = np.sort(generator.permutation(seen)[:NUM_KEYPOINTS])
-    pixels = 800.0 * inside[seen, :2] / inside[seen, 2:] + (319.5, 239.5)
+    center = generator.uniform(1.0, world.num_images - 1.0)
+    _, seen, pixels = look_at(world.points, center)
+    chosen = np.sort(generator.permutation(len(seen))[:NUM_KEYPOINTS])
+    seen, pixels = seen[chosen], pixels[chosen]
     features = Features(
         keypoints=(pixels + generator.normal(0, 0.3, pixels.shape)).clip(0, 479).astype(np.float32),
         descriptors=np.asarray(dictionary.words)[word_of(seen, dictionary)],

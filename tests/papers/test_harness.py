@@ -12,7 +12,6 @@ import typer
 from typer.testing import CliRunner
 
 from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch
-from sfumato.core.progress import Progress
 from sfumato_papers.harness.command import Report, make_command
 from sfumato_papers.harness.options import Checked, option
 from sfumato_papers.harness.outcomes import Journal, RecordFile, records_of
@@ -54,7 +53,7 @@ class Throw:
 JOURNAL = Journal("dice", "dice", Throw, version=1, besides=("remark",))
 
 
-def run(settings: Settings, path: Path, progress: Progress) -> list[str]:
+def run(settings: Settings, path: Path) -> list[str]:
     kept = JOURNAL.begin(path, {"color": settings.color}, "throws of another color")
     for sides in settings.sides:
         for number in range(settings.throws):

@@ -122,6 +122,34 @@ def test_the_command_runs_on_folders_of_pictures(
     assert len(shown["words"]) == 3
 
 
+def test_an_attack_of_your_own_stands_beside_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "my_attacks.py").write_text(
+        "from sfumato.adversary.recover.database import database_attack\n"
+        "def same(release, *, database):\n"
+        "    return database_attack(release, database=database)\n"
+        "def nothing(release):\n"
+        "    return None\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    pictures = {"1.png": crowded(40, 1)}
+    mine = ("database", "my_attacks:same")
+    settings = replace(SMALL, attacks=mine, strategies=("hybrid",), dimensions=(2,))
+    file = open_results(tmp_path / "recoveries.jsonl", pictures, WORDS, PUBLIC, settings)
+    run_recover(pictures, WORDS, PUBLIC, settings, file)
+    rows = summarise(read_results(file.path))["lifts"]
+    assert [row["attack"] for row in rows] == [*mine]
+    assert rows[0]["median_error"] == rows[1]["median_error"]
+    with pytest.raises(InvalidInput, match="must return a Recovered, got NoneType"):
+        run_recover(
+            pictures, WORDS, PUBLIC, replace(settings, attacks=("my_attacks:nothing",)), file
+        )
+    with pytest.raises(InvalidInput, match="or your own as module:name, got 'magic'"):
+        replace(settings, attacks=("magic",))
+
+
 def test_what_cannot_be_run_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for words in (
         (),

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.geometry import unit_vectors
-from sfumato.core.progress import Progress, silent
 from sfumato.core.types import Features
 from sfumato.datasets.hpatches import Sequence as Pictures
 from sfumato.datasets.hpatches import transfer
@@ -105,12 +104,7 @@ JOURNAL = Journal("matching", "the matching experiment", Outcome)
 
 
 def run_matching(
-    sequences: tuple[Pictures, ...],
-    database: Dictionary,
-    settings: Settings,
-    path: Path,
-    *,
-    progress: Progress = silent,
+    sequences: tuple[Pictures, ...], database: Dictionary, settings: Settings, path: Path
 ) -> None:
     """Match all pairs under all settings. Lifts are seeded: for measuring, not for sending."""
     about = {
@@ -123,7 +117,7 @@ def run_matching(
     }
     others = "matches of other sequences, another database or another number of keypoints"
     kept = JOURNAL.begin(path, about, others)
-    for sequence in tracked(sequences, "matching", progress):
+    for sequence in tracked(sequences, "matching"):
         _match_sequence(sequence, database, settings, kept)
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.progress import Progress
 from sfumato.datasets.hpatches import read_sequences
 from sfumato.dictionary import Dictionary
 from sfumato_papers.affine.matching import (
@@ -124,9 +123,9 @@ def draw_plot(rows: Sequence[Row], path: Path) -> Path:
     return draw(path, *panels, size=(9, 3.6), share_y=True, dpi=150)
 
 
-def _run(settings: Settings, path: Path, progress: Progress) -> None:
+def _run(settings: Settings, path: Path) -> None:
     words = Dictionary.load(settings.database)
-    run_matching(read_sequences(needed(settings.data)), words, settings, path, progress=progress)
+    run_matching(read_sequences(needed(settings.data)), words, settings, path)
 
 
 def _report(path: Path, settings: Settings, ran: Any) -> Report:

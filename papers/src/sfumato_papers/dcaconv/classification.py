@@ -13,7 +13,6 @@ from pathlib import Path
 
 from sfumato.cli.values import names, number
 from sfumato.core.errors import Missing
-from sfumato.core.progress import Progress, silent
 from sfumato_papers.dcaconv.pictures import Problem
 from sfumato_papers.dcaconv.recipes import (
     ENCODERS,
@@ -28,6 +27,7 @@ from sfumato_papers.dcaconv.recipes import (
 )
 from sfumato_papers.harness.options import Checked, folder, option
 from sfumato_papers.harness.outcomes import Journal, Kept, append_record, records_of
+from sfumato_papers.harness.work import show_progress
 
 
 @dataclass(frozen=True)
@@ -134,17 +134,15 @@ class Settings(Checked):
                 yield encoder, learner
 
 
-def run_classification(
-    problem: Problem, settings: Settings, path: Path, *, progress: Progress = silent
-) -> list[str]:
+def run_classification(problem: Problem, settings: Settings, path: Path) -> list[str]:
     """Run every cell that is not on disk; returns sentences on what could not be run."""
     if settings.recipe == "whole":
         from sfumato_papers.dcaconv.one_code import run_whole_pictures
 
-        return run_whole_pictures(problem, settings, path, progress=progress)
+        return run_whole_pictures(problem, settings, path)
     kept = open_outcomes(path, problem)
     if settings.recipe == "sfumato":
-        cells = _chosen_cells(problem, settings, path, progress)
+        cells = _chosen_cells(problem, settings, path)
     else:
         cells = [
             Setting("paper", *row, e) for row in settings.rows() for e in settings.chosen_epsilons
@@ -159,7 +157,7 @@ def run_classification(
             for outcome in _outcomes(problem, encoder, mine):
                 kept.add(outcome)
                 finished += 1
-                progress("classification", finished, len(wanted))
+                show_progress("classification", finished, len(wanted))
         except Missing as error:
             missing.append(f"{encoder} was not run: {error}")
     return missing
@@ -194,14 +192,12 @@ def _outcomes(problem: Problem, name: str, cells: list[tuple[Setting, int]]) -> 
             )
 
 
-def _chosen_cells(
-    problem: Problem, settings: Settings, path: Path, progress: Progress
-) -> list[Setting]:
+def _chosen_cells(problem: Problem, settings: Settings, path: Path) -> list[Setting]:
     """Encoder and learner of each ε by held-out training pictures; choices are kept on disk."""
     choices = {record["epsilon"]: record for record in records_of(path, "choice")}
     asked = tuple(epsilon for epsilon in settings.chosen_epsilons if epsilon not in choices)
     if asked:
-        progress("choosing encoders on training pictures", 0, 1)
+        show_progress("choosing encoders on training pictures", 0, 1)
         scores = candidate_scores(problem.train, problem.train_labels, asked, seed=1_000_003)
         for epsilon in asked:
             encoder, learner = max(scores[epsilon], key=scores[epsilon].__getitem__)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.progress import Progress
 from sfumato_papers.dcaconv.classification import (
     JOURNAL,
     Outcome,
@@ -184,10 +183,10 @@ def _label(row: Row) -> str:
     return f"{row['encoder']}, {row['learner']}" + (", the paper's" if row["printed"] else "")
 
 
-def _run(settings: Settings, path: Path, progress: Progress) -> list[str]:
+def _run(settings: Settings, path: Path) -> list[str]:
     limits = {"max_train": settings.max_train, "max_test": settings.max_test}
     problem = open_problem(settings.dataset, needed(settings.data), **limits)
-    return run_classification(problem, settings, path, progress=progress)
+    return run_classification(problem, settings, path)
 
 
 def _report(path: Path, settings: Settings, ran: Any) -> Report:

@@ -19,12 +19,11 @@ from sfumato.classification.naive_bayes import DebiasedNaiveBayes
 from sfumato.classification.orientations import OrientationCodes
 from sfumato.classification.validation import choose, hold_out
 from sfumato.core.errors import InvalidInput
-from sfumato.core.progress import Progress, silent
 from sfumato_papers.dcaconv.classification import Outcome, Setting, Settings, open_outcomes
 from sfumato_papers.dcaconv.pictures import Problem
 from sfumato_papers.dcaconv.recipes import perturb
 from sfumato_papers.harness.outcomes import append_record, records_of
-from sfumato_papers.harness.work import tracked
+from sfumato_papers.harness.work import show_progress, tracked
 
 NUM_SENT = 1
 #: What is chosen from; "fixed" encoders learn nothing from pictures.
@@ -61,15 +60,13 @@ class WholeChoice:
         return DebiasedNaiveBayes(alpha=self.alpha, spatial=self.spatial)
 
 
-def run_whole_pictures(
-    problem: Problem, settings: Settings, path: Path, *, progress: Progress = silent
-) -> list[str]:
+def run_whole_pictures(problem: Problem, settings: Settings, path: Path) -> list[str]:
     """Run every cell that is not on disk, its settings chosen first; nothing is left out."""
     kept = open_outcomes(path, problem)
     epsilons = [epsilon for epsilon in settings.chosen_epsilons if epsilon is not None]
     if len(epsilons) < len(settings.chosen_epsilons) or not epsilons:
         raise InvalidInput("the whole-picture recipe needs finite ε, such as 1 and 2.")
-    choices = _choices(problem, epsilons, path, progress)
+    choices = _choices(problem, epsilons, path)
     for name in dict.fromkeys(choice.encoder for choice in choices):
         cells = [
             (choice, seed)
@@ -80,7 +77,7 @@ def run_whole_pictures(
         if cells:
             for outcome in _outcomes(problem, name, cells):
                 kept.add(outcome)
-                progress("whole pictures", outcome.seed + 1, settings.num_seeds)
+                show_progress("whole pictures", outcome.seed + 1, settings.num_seeds)
     return []
 
 
@@ -110,14 +107,12 @@ def _outcomes(
         )
 
 
-def _choices(
-    problem: Problem, epsilons: list[float], path: Path, progress: Progress
-) -> list[WholeChoice]:
+def _choices(problem: Problem, epsilons: list[float], path: Path) -> list[WholeChoice]:
     """The choice for every ε; those on disk are kept."""
     found = {one["epsilon"]: WholeChoice(**one) for one in records_of(path, "whole-choice")}
     asked = [epsilon for epsilon in epsilons if epsilon not in found]
     if asked:
-        tables = _candidate_scores(problem, asked, progress)
+        tables = _candidate_scores(problem, asked)
         for epsilon in asked:
             found[epsilon] = _best(epsilon, tables[epsilon])
             append_record(path, {"kind": "whole-choice", **asdict(found[epsilon])})
@@ -136,15 +131,13 @@ def _best(epsilon: float, scores: Scores) -> WholeChoice:
     return WholeChoice(epsilon, name, spatial, alpha, shown)
 
 
-def _candidate_scores(
-    problem: Problem, epsilons: list[float], progress: Progress
-) -> dict[float, Scores]:
+def _candidate_scores(problem: Problem, epsilons: list[float]) -> dict[float, Scores]:
     """Every encoder with every smoothing on held-out training pictures, over two draws."""
     labels = problem.train_labels
     rest, held = hold_out(labels, min(_HELD_OUT / len(labels), 0.5), seed=_CHOICE_SEEDS[0])
     tables: dict[float, Scores] = {epsilon: {} for epsilon in epsilons}
     learners = [DebiasedNaiveBayes(alpha=a, spatial=s) for s in _SPATIAL for a in _ALPHAS]
-    for name in tracked(WHOLE_ENCODERS, "choosing settings on training pictures", progress):
+    for name in tracked(WHOLE_ENCODERS, "choosing settings on training pictures"):
         encoder = WHOLE_ENCODERS[name]().fit(problem.train[rest], labels[rest])
         known, asked = (
             encoder.transform(problem.train[rest]),

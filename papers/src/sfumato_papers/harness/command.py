@@ -13,10 +13,10 @@ import typer
 
 from sfumato.cli.output import JsonFlag, emit_json, long_work
 from sfumato.core.errors import InvalidInput
-from sfumato.core.progress import Progress
 from sfumato_papers.harness.options import check_needed, parameter, parameters, read_settings
-from sfumato_papers.harness.outcomes import plain
+from sfumato_papers.harness.outcomes import plain, stored
 from sfumato_papers.harness.table import Table
+from sfumato_papers.harness.work import progress_shown_by
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ Settings = TypeVar("Settings")
 
 def make_command(
     settings: type[Settings],
-    run: Callable[[Settings, Path, Progress], Any],
+    run: Callable[[Settings, Path], Any],
     report: Callable[[Path, Settings, Any], Report],
     output: str,
     *,
@@ -68,8 +68,8 @@ def make_command(
             check_needed(chosen)
             usual = wanted == Path(output)
             path = (Path(output.format(**vars(chosen))) if usual else wanted) / file
-            with long_work() as progress:
-                ran = run(chosen, path, progress) or ()
+            with long_work() as bar, progress_shown_by(bar):
+                ran = run(chosen, path) or ()
         else:
             path = _kept(kept, file)
         found = report(path, chosen, ran)
@@ -99,4 +99,4 @@ def make_command(
 def _kept(given: Path, file: str) -> Path:
     """The outcomes themselves, or those in a folder."""
     inside = given / file
-    return inside if inside.exists() or (given.is_dir() and inside.suffix) else given
+    return inside if stored(inside).exists() or (given.is_dir() and inside.suffix) else given

@@ -37,6 +37,7 @@ def option(
     name: str = "",
     *,
     choices: Iterable[str] = (),
+    own: bool = False,
     low: int | None = None,
     epsilon: bool = False,
     parse: Callable[[str], Any] | None = None,
@@ -48,7 +49,8 @@ def option(
     """A field that is an option.
 
     text     the help; name is the option's, from the field's where it is not given
-    choices  the values allowed; low: the least whole number; epsilon: a positive finite ε
+    choices  the values allowed; own: besides them, your own code as module:name
+    low      the least whole number; epsilon: a positive finite ε
     parse    makes the value of the text given, shown is the default as text
     repeat   several values by repeating the option; further: or behind it, with this help
     needed   the sentence that refuses a run without it
@@ -77,9 +79,11 @@ class Checked:
             for value in given if isinstance(given, tuple) else (given,):
                 if value is None:
                     continue
-                if known["choices"] and value not in known["choices"]:
+                is_own = known["own"] and ":" in str(value)
+                if known["choices"] and value not in known["choices"] and not is_own:
+                    own = " or your own as module:name" if known["own"] else ""
                     raise InvalidInput(
-                        f"{name} must be one of {', '.join(known['choices'])}, got {value!r}."
+                        f"{name} must be one of {', '.join(known['choices'])}{own}, got {value!r}."
                     )
                 if known["low"] is not None and not isinstance(value, str):
                     check_count(name, value, low=known["low"])

@@ -6,9 +6,10 @@ is stopped goes on behind the last whole line.
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -118,6 +119,11 @@ class RecordFile:
         append_record(self.path, record)
         self._done.add(self._key(record))
 
+    def once(self, key: dict[str, Any], make: Callable[[], dict[str, Any]]) -> None:
+        """Add what is made under this key, unless the file holds it."""
+        if not self.has(**key):
+            self.add({**key, **make()})
+
 
 def decode(kind: Any, value: Any, damaged: str) -> Any:
     """A value of this type from what JSON made of it; damaged: how its refusal begins."""
@@ -187,13 +193,22 @@ def begin_records(
         raise Mismatch(f"{path} holds {others}; give another folder.")
 
 
+def stored(path: Path) -> Path:
+    """The file, or the same compressed (.gz) where only that is there."""
+    packed = path.with_name(f"{path.name}.gz")
+    return packed if packed.exists() and not path.exists() else path
+
+
 def read_records(path: Path) -> Iterator[dict[str, Any]]:
     """Every line of a file; one that is no JSON object is refused with its number."""
     try:
-        text = path.read_text(encoding="utf-8")
+        source = stored(path)
+        opened = gzip.open if source.suffix == ".gz" else open
+        with opened(source, "rt", encoding="utf-8") as file:
+            text = file.read()
     except FileNotFoundError:
         raise InvalidInput(f"there is no file of predictions at {path}.") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{path} is not a file of predictions: {error}.") from None
     for number, line in enumerate(text.splitlines(), start=1):
         try:

@@ -4,20 +4,40 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TypeVar
 
-from sfumato.core.progress import Progress
+from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import SeededRandom
 
 Item = TypeVar("Item")
 
 
-def tracked(items: Collection[Item], stage: str, progress: Progress) -> Iterator[Item]:
-    """The items one by one; progress is told before each, and when all are done."""
+_SHOWN: ContextVar[Progress] = ContextVar("progress", default=silent)
+
+
+@contextmanager
+def progress_shown_by(bar: Progress) -> Iterator[None]:
+    """Let this bar show how far a run is."""
+    token = _SHOWN.set(bar)
+    try:
+        yield
+    finally:
+        _SHOWN.reset(token)
+
+
+def show_progress(stage: str, done: int, total: int) -> None:
+    """Tell how far a run is, to the bar of its command; to nobody where there is none."""
+    _SHOWN.get()(stage, done, total)
+
+
+def tracked(items: Collection[Item], stage: str) -> Iterator[Item]:
+    """The items one by one; progress is shown before each, and when all are done."""
     for done, item in enumerate(items):
-        progress(stage, done, len(items))
+        show_progress(stage, done, len(items))
         yield item
-    progress(stage, len(items), len(items))
+    show_progress(stage, len(items), len(items))
 
 
 def evenly(items: Sequence[Item], count: int | None) -> list[Item]:

@@ -10,20 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput
-from sfumato.core.progress import Progress, silent
 from sfumato.core.types import Features
 from sfumato.dictionary import Dictionary
 from sfumato.dictionary.sampling import Reservoir
 from sfumato.features import iter_folder_features, list_images
 from sfumato.privacy.known_truth import NUM_SUB_DATABASES
+from sfumato_papers.harness.work import show_progress
 
 #: Without public pictures of their own, every third picture of the database is made public.
 PUBLIC_STEP = 3
 
 
-def load_pictures(
-    folders: Sequence[str | Path], *, num_pictures: int, progress: Progress = silent
-) -> dict[str, Features]:
+def load_pictures(folders: Sequence[str | Path], *, num_pictures: int) -> dict[str, Features]:
     """Features of so many pictures of the folders together, spread evenly; blank ones left out."""
     found: dict[str, Features] = {}
     everything = [(Path(folder), name) for folder in folders for name in list_images(folder)]
@@ -31,7 +29,7 @@ def load_pictures(
     chosen = [everything[int(i * step)] for i in range(min(num_pictures, len(everything)))]
     for folder in dict.fromkeys(folder for folder, _ in chosen):
         names = [name for home, name in chosen if home == folder]
-        for name, features in iter_folder_features(folder, names=names, progress=progress):
+        for name, features in iter_folder_features(folder, names=names, progress=show_progress):
             solid = np.flatnonzero(features.descriptors.any(axis=1))
             if len(solid) > 1:
                 found[f"{folder.name}/{name}"] = features.take(solid)
@@ -41,7 +39,7 @@ def load_pictures(
 
 
 def load_words(
-    database: Sequence[str], public: Sequence[Path], num_words: int, *, progress: Progress = silent
+    database: Sequence[str], public: Sequence[Path], num_words: int
 ) -> tuple[Dictionary, NDArray[Any]]:
     """W, the words of the lifting, and Z, the descriptors a stranger has.
 
@@ -52,10 +50,10 @@ def load_words(
     if len(database) == 1 and _is_dictionary(database[0]):
         if not public:
             raise InvalidInput("with a dictionary as database, give --public with other pictures.")
-        return Dictionary.load(database[0]), _sample(_rows(public, progress), 1 << 62)
-    shared = _rows([Path(one) for one in database], progress)
+        return Dictionary.load(database[0]), _sample(_rows(public), 1 << 62)
+    shared = _rows([Path(one) for one in database])
     if public:
-        words, others = _sample(shared, num_words), _sample(_rows(public, progress), 1 << 62)
+        words, others = _sample(shared, num_words), _sample(_rows(public), 1 << 62)
     else:
         own: list[NDArray[Any]] = []
         rest: list[NDArray[Any]] = []
@@ -73,9 +71,9 @@ def _is_dictionary(name: str) -> bool:
     return not Path(name).exists() or (Path(name) / "manifest.json").exists()
 
 
-def _rows(folders: Sequence[Path], progress: Progress) -> Iterator[NDArray[Any]]:
+def _rows(folders: Sequence[Path]) -> Iterator[NDArray[Any]]:
     for folder in folders:
-        for _, features in iter_folder_features(folder, progress=progress):
+        for _, features in iter_folder_features(folder, progress=show_progress):
             if len(features):
                 yield features.descriptors[features.descriptors.any(axis=1)]
 

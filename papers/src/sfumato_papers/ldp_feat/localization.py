@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from sfumato.cli.values import names, whole_number
 from sfumato.core.errors import InvalidInput
 from sfumato.core.plugins import load_object
-from sfumato.core.progress import Progress, silent
 from sfumato.core.releases import KeypointRelease, WordRelease
 from sfumato.core.types import Localization
 from sfumato.datasets.scenes import Problem, Query
@@ -181,12 +180,7 @@ def _with_words(
 
 
 def run_localization(
-    problem: Problem,
-    dictionaries: Mapping[str, Dictionary],
-    settings: Settings,
-    path: Path,
-    *,
-    progress: Progress = silent,
+    problem: Problem, dictionaries: Mapping[str, Dictionary], settings: Settings, path: Path
 ) -> None:
     """Predict everything the settings ask for that the file does not hold yet."""
     shortlists = None if settings.pairs is None else problem.shortlists(settings.pairs)
@@ -202,7 +196,7 @@ def run_localization(
     ]
     without_scene = cache(problem.without_scene)
     level_of = cache(lambda name, count: dictionaries[name].at(count))
-    for setting, seed, query in tracked(work, "localizing", progress):
+    for setting, seed, query in tracked(work, "localizing"):
         words = level_of(setting.dictionary, setting.num_words) if setting.num_words else None
         world = without_scene(query.scene) if setting.is_control else problem.world
         release = make_release(query, setting, words, seed)

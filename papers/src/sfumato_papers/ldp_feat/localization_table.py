@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from sfumato.core.errors import InvalidInput
-from sfumato.core.progress import Progress, silent
 from sfumato.datasets.aachen import is_aachen, open_aachen
 from sfumato.datasets.scenes import Problem, open_scenes
 from sfumato.dictionary import Dictionary, build_dictionary
 from sfumato.server.mapping.map import Map
 from sfumato_papers.harness.command import Report, make_command
 from sfumato_papers.harness.table import Table, grouped, table_of, wilson
+from sfumato_papers.harness.work import show_progress
 from sfumato_papers.ldp_feat.localization import Settings, rule_words, run_localization
 from sfumato_papers.ldp_feat.localization_predictions import (
     Prediction,
@@ -221,7 +221,7 @@ def _notes(rows: Sequence[Row], found: Predictions) -> list[str]:
     return notes
 
 
-def map_dictionary(world: Map, work: str | Path, *, progress: Progress = silent) -> Dictionary:
+def map_dictionary(world: Map, work: str | Path) -> Dictionary:
     """Words from the descriptors of the map's own images, nested; made once and kept."""
     stored = Path(work) / "dictionary-map"
     if stored.exists():
@@ -236,29 +236,29 @@ def map_dictionary(world: Map, work: str | Path, *, progress: Progress = silent)
         iterations=_ITERATIONS,
         built_from_map=True,
         provenance="descriptors of the map's own images",
-        progress=progress,
+        progress=show_progress,
     )
 
 
-def _open(folders: Sequence[Path], work: Path, progress: Progress) -> Problem:
+def _open(folders: Sequence[Path], work: Path) -> Problem:
     work.mkdir(parents=True, exist_ok=True)
     if not any(is_aachen(folder) for folder in folders):
-        return open_scenes(folders, work, progress=progress)
+        return open_scenes(folders, work, progress=show_progress)
     if len(folders) > 1:
         raise InvalidInput("Aachen is a map of its own; give its folder alone.")
-    return open_aachen(folders[0], work, progress=progress)
+    return open_aachen(folders[0], work, progress=show_progress)
 
 
-def _run(settings: Settings, path: Path, progress: Progress) -> None:
+def _run(settings: Settings, path: Path) -> None:
     work = path.parent
-    problem = _open(settings.data, work, progress)
+    problem = _open(settings.data, work)
     dictionaries = {
-        Path(name).name: map_dictionary(problem.world, work, progress=progress)
+        Path(name).name: map_dictionary(problem.world, work)
         if name == "map"
         else Dictionary.load(name)
         for name in settings.dictionaries
     }
-    run_localization(problem, dictionaries, settings, path, progress=progress)
+    run_localization(problem, dictionaries, settings, path)
     if all(query.truth is None for query in problem.queries):
         write_submissions(read_predictions(path), work / "submissions")
 

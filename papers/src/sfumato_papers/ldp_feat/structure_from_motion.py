@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput
 from sfumato.core.lens import project
-from sfumato.core.progress import Progress, silent
 from sfumato.core.releases import KeypointRelease
 from sfumato.core.storage import write_file
 from sfumato.core.types import Camera, Features, Pose
@@ -33,7 +32,7 @@ from sfumato.server.mapping.extract_images import gather_features
 from sfumato.server.mapping.releases import reconstruct_releases
 from sfumato.server.mapping.scenes import Scene, read_scene
 from sfumato_papers.harness.options import Checked, folders, option
-from sfumato_papers.harness.work import seeded
+from sfumato_papers.harness.work import seeded, show_progress
 from sfumato_papers.ldp_feat.poses import pose_numbers
 
 FORMAT = 1
@@ -125,12 +124,7 @@ def settings_of(settings: Settings, dictionary: Dictionary) -> list[Setting]:
 
 
 def run_sfm(
-    folders: Sequence[str | Path],
-    settings: Settings,
-    dictionary: Dictionary,
-    predictions: Path,
-    *,
-    progress: Progress = silent,
+    folders: Sequence[str | Path], settings: Settings, dictionary: Dictionary, predictions: Path
 ) -> list[Path]:
     """Reconstruct every scene under every setting that is not on disk yet; all files, in order."""
     if not folders:
@@ -152,8 +146,10 @@ def run_sfm(
                     continue
                 if features is None:
                     work = predictions.parent / "features" / scene.name
-                    features = gather_features(scene.images, work=work, progress=progress).features
-                found = predict(scene, features, setting, dictionary, seed, progress=progress)
+                    features = gather_features(
+                        scene.images, work=work, progress=show_progress
+                    ).features
+                found = predict(scene, features, setting, dictionary, seed)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 write_file(path, json.dumps(found, ensure_ascii=False).encode())
     return files
@@ -165,8 +161,6 @@ def predict(
     setting: Setting,
     dictionary: Dictionary,
     seed: int,
-    *,
-    progress: Progress = silent,
 ) -> dict[str, Any]:
     """One reconstruction, in figures that can be judged without the pictures."""
     cameras, truth = scene.cameras or {}, scene.poses or {}
@@ -189,7 +183,7 @@ def predict(
     }
     start = time.perf_counter()
     try:
-        model, facts = reconstruct_releases(releases, seed=seed, progress=progress)
+        model, facts = reconstruct_releases(releases, seed=seed, progress=show_progress)
     except InvalidInput as error:
         return line | {"reason": str(error), "seconds": time.perf_counter() - start}
     lengths = track_lengths(model)

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import DamagedFile, InvalidInput
-from sfumato.core.progress import Progress
 from sfumato.dictionary import Dictionary
 from sfumato_papers.harness.command import Report, make_command
 from sfumato_papers.harness.table import Table, table_of
@@ -154,9 +153,9 @@ NOTES = (
 )
 
 
-def _run(settings: Settings, path: Path, progress: Progress) -> list[Path]:
+def _run(settings: Settings, path: Path) -> list[Path]:
     words = Dictionary.load(settings.dictionary)
-    return run_sfm(settings.data, settings, words, path, progress=progress)
+    return run_sfm(settings.data, settings, words, path)
 
 
 def _report(path: Path, settings: Settings, ran: Any) -> Report:

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from sfumato.core.checks import as_number
 from sfumato.core.errors import InvalidInput
-from sfumato.core.progress import Progress, silent
 from sfumato.core.types import Features
 from sfumato.datasets.scenes import Problem, Query
 from sfumato.device.filters.keep import KEEP_BY
@@ -183,12 +182,7 @@ def best_of(found: Iterable[Share]) -> dict[tuple[float, str], Share]:
 
 
 def run_budget(
-    problem: Problem,
-    dictionary: Dictionary,
-    settings: Settings,
-    path: Path,
-    *,
-    progress: Progress = silent,
+    problem: Problem, dictionary: Dictionary, settings: Settings, path: Path
 ) -> Kept[Outcome]:
     """Choose with one draw, then judge the chosen splits and the baselines with the others."""
     about = {
@@ -205,7 +199,7 @@ def run_budget(
     source = KeypointSource(settings.data, path.parent)
     runner = _Runner(source, problem, levels, kept)
     splits = settings.splits()
-    runner.run([(split, TUNING_SEED) for split in splits], "choosing", progress)
+    runner.run([(split, TUNING_SEED) for split in splits], "choosing")
     tuned = [
         share
         for share in shares(kept.outcomes.values(), tuning=True)
@@ -217,7 +211,7 @@ def run_budget(
         for seed in range(TUNING_SEED + 1, TUNING_SEED + 1 + settings.num_seeds)
         for split in [*chosen, *settings.baselines()]
     ]
-    runner.run(judged, "judging", progress)
+    runner.run(judged, "judging")
     return kept
 
 
@@ -229,14 +223,14 @@ class _Runner:
     kept: Kept[Outcome]
     orders: dict[tuple[str, str], NDArray[np.int64]] = field(default_factory=dict)
 
-    def run(self, wanted: Sequence[tuple[Split, int]], stage: str, progress: Progress) -> None:
+    def run(self, wanted: Sequence[tuple[Split, int]], stage: str) -> None:
         todo = [
             (split, seed, query)
             for split, seed in wanted
             for query in self.problem.queries
             if (split, seed, query.name) not in self.kept
         ]
-        for split, seed, query in tracked(todo, stage, progress):
+        for split, seed, query in tracked(todo, stage):
             self.kept.add(self._ask(split, seed, query))
 
     def _ask(self, split: Split, seed: int, query: Query) -> Outcome:

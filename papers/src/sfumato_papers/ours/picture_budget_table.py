@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.core.odds import subset_coin
-from sfumato.core.progress import Progress
 from sfumato.datasets.scenes import open_scenes
 from sfumato.dictionary import Dictionary
 from sfumato_papers.harness.command import Report, make_command
 from sfumato_papers.harness.plot import BLUE, GREEN, INK, RED, draw, lines
 from sfumato_papers.harness.table import Table, grouped, table_of
+from sfumato_papers.harness.work import show_progress
 from sfumato_papers.ours.picture_budget import (
     JOURNAL,
     Outcome,
@@ -183,11 +183,11 @@ def _spread(one: Share) -> tuple[float, float]:
     return one["share"] - low, high - one["share"]
 
 
-def _run(settings: Settings, path: Path, progress: Progress) -> None:
+def _run(settings: Settings, path: Path) -> None:
     settings = replace(settings, data=tuple(scene_folders(settings.data)))
     words = Dictionary.load(settings.dictionary)
-    problem = open_scenes(settings.data, path.parent, progress=progress)
-    run_budget(problem, words, settings, path, progress=progress)
+    problem = open_scenes(settings.data, path.parent, progress=show_progress)
+    run_budget(problem, words, settings, path)
 
 
 def _report(path: Path, settings: Settings, ran: Any) -> Report:
@@ -196,8 +196,7 @@ def _report(path: Path, settings: Settings, ran: Any) -> Report:
     plot = draw_plot(found, path.parent / "budget.png")
     shown = report_lines(head, outcomes, every=settings.every)
     return Report(
-        [*shown, f"outcomes: {path}", f"plot: {plot}"],
-        {**head, "advice": found, "plot": plot},
+        [*shown, f"outcomes: {path}", f"plot: {plot}"], {**head, "advice": found, "plot": plot}
     )
 
 

@@ -17,7 +17,6 @@ import numpy as np
 
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
-from sfumato.core.progress import Progress, silent
 from sfumato.device.filters.keep import KEEP_BY
 from sfumato.features.extractors import find_extractor
 from sfumato_papers.harness.options import Checked, folders, option
@@ -115,20 +114,15 @@ class Settings(Checked):
 
 
 def run_fewer(
-    folders: Sequence[str | Path],
-    pairs: PairSet,
-    settings: Settings,
-    path: Path,
-    *,
-    progress: Progress = silent,
+    folders: Sequence[str | Path], pairs: PairSet, settings: Settings, path: Path
 ) -> None:
     """Count the matches of every pair under every setting that the file does not hold yet."""
     kept = JOURNAL.begin(path, describe(pairs), "outcomes of other pairs")
     for extractor in settings.extractors:
-        source = KeypointSource(folders, path.parent, extractor, settings.pool, progress)
+        source = KeypointSource(folders, path.parent, extractor, settings.pool)
         for keep_by in settings.keep_by:
             sides = _Sides(pairs, source, keep_by)
-            for pair in tracked(pairs.pairs, f"{extractor} by {keep_by}", progress):
+            for pair in tracked(pairs.pairs, f"{extractor} by {keep_by}"):
                 names = pairs.names[pair.first], pairs.names[pair.second]
                 for protocol in settings.protocols:
                     every = [

@@ -19,11 +19,10 @@ from sfumato.adversary.invert.networks import find_network
 from sfumato.adversary.invert.reconstruct import Inverter
 from sfumato.adversary.metrics import compare
 from sfumato.core.errors import InvalidInput, Missing
-from sfumato.core.progress import Progress, silent
 from sfumato.device.filters.stable import survivals
 from sfumato.features import extract, list_images
 from sfumato.features.image import load_image
-from sfumato_papers.harness.outcomes import Journal
+from sfumato_papers.harness.outcomes import Journal, stored
 from sfumato_papers.harness.work import evenly, tracked
 from sfumato_papers.reverse.keypoint_count import Settings
 from sfumato_papers.reverse.posed_pairs import keep_order
@@ -49,9 +48,7 @@ class Rebuilt:
         return self.extractor, self.keep_by, self.num_keypoints, self.picture
 
 
-def run_privacy(
-    folder: Path, settings: Settings, path: Path, *, progress: Progress = silent
-) -> dict[str, str]:
+def run_privacy(folder: Path, settings: Settings, path: Path) -> dict[str, str]:
     """Rebuild pictures for every extractor that has a network; why others have none, by name."""
     names = list_images(folder)
     if not names:
@@ -65,7 +62,7 @@ def run_privacy(
         except Missing as error:
             missing[extractor] = str(error)
             continue
-        for name in tracked(chosen, f"rebuilding from {extractor}", progress):
+        for name in tracked(chosen, f"rebuilding from {extractor}"):
             todo = [
                 (keep_by, count)
                 for keep_by in settings.keep_by
@@ -117,4 +114,4 @@ JOURNAL = Journal("fewer-privacy", "reconstructions", Rebuilt, label="picture", 
 
 def read_privacy(path: Path) -> tuple[Rebuilt, ...]:
     """Every reconstruction of a file; none where there is no file."""
-    return JOURNAL.read(path)[1] if path.exists() else ()
+    return JOURNAL.read(path)[1] if stored(path).exists() else ()

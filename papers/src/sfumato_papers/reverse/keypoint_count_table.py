@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from sfumato.adversary.metrics import mean_interval
-from sfumato.core.progress import Progress
 from sfumato_papers.harness.command import Report, make_command
 from sfumato_papers.harness.plot import BLUE, GOLD, INK, RED, draw, lines
 from sfumato_papers.harness.table import Table, grouped, show, table_of, wilson
@@ -198,13 +197,13 @@ def draw_plot(rows: Sequence[Row], path: Path) -> Path:
     return draw(path, *panels, size=(4.2 * max(len(panels), 1), 3.8))
 
 
-def _run(settings: Settings, path: Path, progress: Progress) -> dict[str, str]:
+def _run(settings: Settings, path: Path) -> dict[str, str]:
     scenes, work = scene_folders(settings.data), path.parent
-    pairs = open_pairs(scenes, work, progress=progress)
-    run_fewer(scenes, pairs, settings, path, progress=progress)
+    pairs = open_pairs(scenes, work)
+    run_fewer(scenes, pairs, settings, path)
     if settings.pictures is None:
         return {}
-    return run_privacy(settings.pictures, settings, work / _PRIVACY, progress=progress)
+    return run_privacy(settings.pictures, settings, work / _PRIVACY)
 
 
 def _report(path: Path, settings: Settings, ran: Any) -> Report:

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput
-from sfumato.core.progress import Progress, silent
 from sfumato.core.types import Features
 from sfumato.device.filters.spread import spread_order
 from sfumato.device.filters.stable import stable_order, survivals
@@ -20,6 +19,7 @@ from sfumato.features import load_image
 from sfumato.features.folder import list_images
 from sfumato.server.mapping import Map, build_map_from_scenes, read_scene
 from sfumato.server.mapping.extract_images import gather_features
+from sfumato_papers.harness.work import show_progress
 
 #: The reference map is made of all keypoints of this extractor, whatever is measured later.
 REFERENCE = "sift"
@@ -70,11 +70,7 @@ def scene_folders(data: Sequence[str | Path]) -> list[Path]:
 
 
 def open_pairs(
-    folders: Sequence[str | Path],
-    work: str | Path,
-    *,
-    min_covisible: int = MIN_COVISIBLE,
-    progress: Progress = silent,
+    folders: Sequence[str | Path], work: str | Path, *, min_covisible: int = MIN_COVISIBLE
 ) -> PairSet:
     """The pairs of all scenes; features and the map are kept in `work` for the next time."""
     names = set()
@@ -86,9 +82,9 @@ def open_pairs(
     stored = Path(work) / "map"
     if not stored.exists():
         features = Path(work) / "features" / REFERENCE
-        build_map_from_scenes(folders, extractor=REFERENCE, work=features, progress=progress).save(
-            stored
-        )
+        build_map_from_scenes(
+            folders, extractor=REFERENCE, work=features, progress=show_progress
+        ).save(stored)
     world = Map.load(stored)
     if set(world.image_names) != names:
         raise InvalidInput(f"{stored} is a map of other pictures; give another folder.")
@@ -130,7 +126,6 @@ class KeypointSource:
     work: Path
     extractor: str = REFERENCE
     pool: int | None = None
-    progress: Progress = silent
 
     @property
     def is_reference(self) -> bool:
@@ -152,7 +147,7 @@ class KeypointSource:
                 extractor=self.extractor,
                 max_keypoints=self.pool,
                 work=self.work / "features" / self.kind / scene.name,
-                progress=self.progress,
+                progress=show_progress,
             )
             found |= {f"{scene.name}/{name}": item for name, item in made.features.items()}
         return found

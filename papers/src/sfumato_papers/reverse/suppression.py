@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from sfumato.adversary.infer.holes import HolesAttack
 from sfumato.core.defaults import DEFAULT_SUBSET_SIZE
 from sfumato.core.errors import InvalidInput
-from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import SeededRandom
 from sfumato.core.releases import KeypointRelease, Release, WordRelease
 from sfumato.core.types import Features
@@ -33,6 +32,7 @@ from sfumato.dictionary import Dictionary
 from sfumato.features import extract, load_image
 from sfumato_papers.harness.options import Checked, folder, option
 from sfumato_papers.harness.outcomes import Journal
+from sfumato_papers.harness.work import show_progress
 from sfumato_papers.reverse.suppression_cost import changed_copy, count_inliers, moved_boxes
 
 HIDE = ("nothing", "detected", "given")
@@ -126,8 +126,6 @@ def run_suppression(
     dictionary: Dictionary,
     settings: Settings,
     path: Path,
-    *,
-    progress: Progress = silent,
 ) -> None:
     """Release every picture in every way; outcomes are appended to `path` as they are made.
 
@@ -141,7 +139,7 @@ def run_suppression(
         if todo:
             picture = _Picture(item, number, detector, dictionary, settings)
             kept.add(*(picture.outcome(*key) for key in todo))
-        progress("suppression", number + 1, len(pictures))
+        show_progress("suppression", number + 1, len(pictures))
 
 
 class _Picture:

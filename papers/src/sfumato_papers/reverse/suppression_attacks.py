@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from sfumato.adversary.infer.decoys import area_under_curve, learn_decoys
 from sfumato.adversary.invert.reconstruct import Inverter
 from sfumato.adversary.invert.sheet import to_pixels
-from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import SeededRandom
 from sfumato.core.storage import file_checksum
 from sfumato.datasets.pascal import Annotated
@@ -23,7 +22,8 @@ from sfumato.device.filters import Decoys
 from sfumato.device.mechanisms import SubsetMechanism
 from sfumato.dictionary import Dictionary
 from sfumato.features import extract, load_image
-from sfumato_papers.harness.outcomes import Journal
+from sfumato_papers.harness.outcomes import Journal, stored
+from sfumato_papers.harness.work import show_progress
 from sfumato_papers.reverse.suppression import (
     HIDE,
     MIN_OVERLAP,
@@ -62,8 +62,6 @@ def find_again(
     inverter: Inverter,
     settings: Settings,
     path: Path,
-    *,
-    progress: Progress = silent,
 ) -> None:
     """Reconstruct from raw descriptors and look for people there; goes on where it stopped."""
     about = {**settings.about(detector, pictures), "network": file_checksum(inverter.path)}
@@ -87,7 +85,7 @@ def find_again(
             if outcome.key not in kept:
                 kept.add(outcome)
         last = seen
-        progress("reconstruction", number + 1, len(pictures))
+        show_progress("reconstruction", number + 1, len(pictures))
 
 
 def _seen_again(
@@ -125,7 +123,7 @@ def _count(known: NDArray[np.float64], seen: NDArray[np.float64]) -> int:
 
 def read_again(path: Path) -> tuple[Again, ...]:
     """People found again; none where nothing was reconstructed."""
-    return JOURNAL.read(path)[1] if path.exists() else ()
+    return JOURNAL.read(path)[1] if stored(path).exists() else ()
 
 
 def tell_decoys_apart(

@@ -9,7 +9,6 @@ from typing import Any
 from sfumato.adversary.invert import networks
 from sfumato.adversary.invert.reconstruct import Inverter
 from sfumato.core.errors import InvalidInput, Missing
-from sfumato.core.progress import Progress
 from sfumato.core.storage import write_file
 from sfumato.datasets.pascal import read_annotated
 from sfumato.detectors import DETECTORS, Detector, YoloFile, detect, find_detectors
@@ -17,6 +16,7 @@ from sfumato.dictionary import Dictionary
 from sfumato.features import load_image
 from sfumato_papers.harness.command import Report, make_command
 from sfumato_papers.harness.options import needed
+from sfumato_papers.harness.work import show_progress
 from sfumato_papers.reverse.suppression import JOURNAL, Settings, run_suppression
 from sfumato_papers.reverse.suppression_attacks import find_again, read_again, tell_decoys_apart
 from sfumato_papers.reverse.suppression_page import draw_sheet, suppression_page
@@ -25,26 +25,26 @@ from sfumato_papers.reverse.suppression_table import Results, notes, table
 AGAIN, DECOYS, SHEET, PAGE = "again.jsonl", "decoys.json", "suppression.png", "suppression.html"
 
 
-def _run(settings: Settings, path: Path, progress: Progress) -> list[str]:
+def _run(settings: Settings, path: Path) -> list[str]:
     folder = path.parent
     pictures = read_annotated(needed(settings.data))
     if not 0 <= settings.shown < len(pictures):
         raise InvalidInput(f"--shown must be below {len(pictures)}, got {settings.shown}.")
     words = Dictionary.load(settings.dictionary)
     eyes = _detector(settings.detector)
-    run_suppression(pictures, eyes, words, settings, path, progress=progress)
+    run_suppression(pictures, eyes, words, settings, path)
     if not (folder / DECOYS).exists():
-        progress("decoys", 0, 1)
+        show_progress("decoys", 0, 1)
         auc = tell_decoys_apart(pictures, words, settings)
         write_file(folder / DECOYS, json.dumps(auc).encode())
-        progress("decoys", 1, 1)
+        show_progress("decoys", 1, 1)
     inverter, remarks = None, []
     try:
         inverter = Inverter(networks.find_network(words.extractor, "raw", settings.networks))
     except Missing as error:
         remarks = [f"found again was not measured: {error}"]
     else:
-        find_again(pictures, eyes, inverter, settings, folder / AGAIN, progress=progress)
+        find_again(pictures, eyes, inverter, settings, folder / AGAIN)
     picture = pictures[settings.shown]
     (found,) = detect([eyes], load_image(picture.picture), timeout=600)
     draw_sheet(picture, found, words, settings, folder / SHEET, inverter=inverter)

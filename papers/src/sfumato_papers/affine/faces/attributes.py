@@ -14,20 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.adversary.infer.attributes import (
-    Known,
-    LearnedAttack,
-    accuracy,
-    infer_from_database,
-    infer_from_points,
-    infer_from_subspaces,
-    infer_from_words,
-    recover_from_words,
-    recover_points,
-)
+from sfumato.adversary.infer import attributes as infer
 from sfumato.core.errors import InvalidInput
 from sfumato.core.geometry import unit_vectors
-from sfumato.core.progress import Progress, silent
 from sfumato.device.mechanisms import SubsetMechanism, SubspaceLifting
 from sfumato.device.mechanisms.balanced import BalancedLifting
 from sfumato.dictionary import Dictionary
@@ -89,27 +78,20 @@ def split_faces(
     )
 
 
-def run_attributes(
-    split: Split,
-    attribute: str,
-    settings: Settings,
-    file: RecordFile,
-    *,
-    progress: Progress = silent,
-) -> None:
+def run_attributes(split: Split, attribute: str, settings: Settings, file: RecordFile) -> None:
     """Attack every way of sending that the file does not hold yet."""
-    attacker = Known(split.points[1], split.values[1])
+    attacker = infer.Known(split.points[1], split.values[1])
     truth = split.values[3]
 
     def add(attack: str, answers: Any, **what: Any) -> None:
         key = {"kind": "attribute", "attribute": attribute, "attack": attack, **what}
         if not file.has(**key):
-            right, total = accuracy(answers, truth)
+            right, total = infer.accuracy(answers, truth)
             file.add({**key, "right": right, "total": total})
 
     add("majority", np.full(len(truth), attacker.majority))
-    add("K-NN", infer_from_points(split.points[3], attacker), way="raw")
-    learned = LearnedAttack.train(split.points[2], split.values[2])
+    add("K-NN", infer.infer_from_points(split.points[3], attacker), way="raw")
+    learned = infer.LearnedAttack.train(split.points[2], split.values[2])
     add("learned", learned.infer(split.points[3]), way="raw")
     strategies = [*settings.strategies, *(["even"] if "hybrid+" in settings.strategies else [])]
     work = [
@@ -118,18 +100,22 @@ def run_attributes(
         for s in strategies
         for m in settings.dimensions
     ]
-    for strategy, dimension, seed in tracked(work, f"attacking {attribute}", progress):
+    for strategy, dimension, seed in tracked(work, f"attacking {attribute}"):
         what = {"way": "lifted", "strategy": strategy, "dimension": dimension, "seed": seed}
         if file.has(kind="attribute", attribute=attribute, attack=_last(strategy), **what):
             continue
         own, sent = (_lift(split, part, strategy, dimension, seed) for part in (2, 3))
-        add("K-NN", infer_from_subspaces(sent, attacker), **what)
-        learned = LearnedAttack.train(recover_points(own, attacker), split.values[2])
-        add("learned", learned.infer(recover_points(sent, attacker)), **what)
+        add("K-NN", infer.infer_from_subspaces(sent, attacker), **what)
+        learned = infer.LearnedAttack.train(infer.recover_points(own, attacker), split.values[2])
+        add("learned", learned.infer(infer.recover_points(sent, attacker)), **what)
         if strategy != "random":
             balanced = strategy in ("hybrid+", "even")
             known = (split.points[0], split.values[0].tolist())
-            add("words", infer_from_database(sent, *known, attacker, balanced=balanced), **what)
+            add(
+                "words",
+                infer.infer_from_database(sent, *known, attacker, balanced=balanced),
+                **what,
+            )
     _attack_words(split, attacker, settings, add)
 
 
@@ -152,7 +138,7 @@ def _lift(
     return SubspaceLifting(strategy, dimension, database).lift(split.points[part], source)
 
 
-def _attack_words(split: Split, attacker: Known, settings: Settings, add: Any) -> None:
+def _attack_words(split: Split, attacker: infer.Known, settings: Settings, add: Any) -> None:
     for num_words in settings.num_words:
         dictionary = directions(num_words, split.points[0].shape[1], split.embedder)
         words = unit_vectors(dictionary.words)
@@ -168,6 +154,8 @@ def _attack_words(split: Split, attacker: Known, settings: Settings, add: Any) -
                     )
                     for part, nearest in zip((2, 3), true, strict=True)
                 )
-                add("K-NN", infer_from_words(sent, words, attacker), **what)
-                learned = LearnedAttack.train(recover_from_words(own, words), split.values[2])
-                add("learned", learned.infer(recover_from_words(sent, words)), **what)
+                add("K-NN", infer.infer_from_words(sent, words, attacker), **what)
+                learned = infer.LearnedAttack.train(
+                    infer.recover_from_words(own, words), split.values[2]
+                )
+                add("learned", learned.infer(infer.recover_from_words(sent, words)), **what)

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput, Mismatch, UnreadableImage
-from sfumato.core.progress import Progress, silent
 from sfumato.datasets.faces import FaceSet
 from sfumato.faces.embeddings import FaceEmbedder, check_vectors, load_embeddings
 from sfumato.features import load_image
@@ -54,18 +53,13 @@ class Embedded:
 
 
 def embed_faces(
-    faces: FaceSet,
-    embedder: FaceEmbedder,
-    settings: dict[str, Any],
-    path: Path,
-    *,
-    progress: Progress = silent,
+    faces: FaceSet, embedder: FaceEmbedder, settings: dict[str, Any], path: Path
 ) -> Embedded:
     """Embed every picture; those in `path` are not done again. The file tells who is on them."""
     head = {"kind": "embeddings", "data": faces.name, "embedder": embedder.name, **settings}
     begin_records(path, head, "embeddings of other faces or settings")
     known = {str(one["name"]): one for one in read_records(path) if one.get("kind") == "face"}
-    for name in tracked(faces.pictures, "embedding faces", progress):
+    for name in tracked(faces.pictures, "embedding faces"):
         if name not in known:
             known[name] = {"kind": "face", "name": name, **_embedded(faces.root / name, embedder)}
             if known[name].get("reason") != _UNREADABLE:  # it may be there next time

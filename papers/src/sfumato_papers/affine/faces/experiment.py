@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.geometry import unit_vectors
-from sfumato.core.progress import Progress, silent
 from sfumato.core.storage import file_checksum
 from sfumato.datasets.faces import FaceSet, open_faces
 from sfumato.faces.embeddings import FaceEmbedder, centre
@@ -48,7 +47,7 @@ def parts_of(faces: FaceSet) -> tuple[str, ...]:
     return tuple(part for part, is_possible in possible.items() if is_possible)
 
 
-def _run(settings: Settings, path: Path, progress: Progress) -> None:
+def _run(settings: Settings, path: Path) -> None:
     faces = open_faces(needed(settings.data), settings.layout)
     allowed = parts_of(faces)
     for part in settings.parts:
@@ -58,7 +57,7 @@ def _run(settings: Settings, path: Path, progress: Progress) -> None:
                 f"--parts can be {', '.join(allowed)} here."
             )
     path.parent.mkdir(parents=True, exist_ok=True)
-    embedded, problem = open_problem(settings, faces, path.parent, progress=progress)
+    embedded, problem = open_problem(settings, faces, path.parent)
     parts = settings.parts or allowed
     head = {
         **problem_of(embedded, len(problem.public) if problem else 0, settings.is_centred),
@@ -68,16 +67,14 @@ def _run(settings: Settings, path: Path, progress: Progress) -> None:
     }
     file = RecordFile(path, head, "results of other faces or embeddings", _KEYS)
     if "verification" in parts and problem is not None:
-        run_verification(problem, settings, file, progress=progress)
+        run_verification(problem, settings, file)
     if "history" in parts and problem is not None:
-        run_history(problem, settings, file, progress=progress)
+        run_history(problem, settings, file)
     if "attributes" in parts:
-        _run_attributes(settings, embedded, file, progress)
+        _run_attributes(settings, embedded, file)
 
 
-def _run_attributes(
-    settings: Settings, embedded: Embedded, file: RecordFile, progress: Progress
-) -> None:
+def _run_attributes(settings: Settings, embedded: Embedded, file: RecordFile) -> None:
     faces, found = embedded.faces, np.flatnonzero(embedded.is_found)
     for name in [settings.attribute] if settings.attribute else list(faces.attributes):
         split = split_faces(
@@ -87,25 +84,25 @@ def _run_attributes(
             identities=_taken(faces.identities, found) if faces.identities else (),
             is_centred=settings.is_centred,
         )
-        run_attributes(split, name, settings, file, progress=progress)
+        run_attributes(split, name, settings, file)
 
 
 def open_problem(
-    settings: Settings, faces: FaceSet, output: Path, *, progress: Progress = silent
+    settings: Settings, faces: FaceSet, output: Path
 ) -> tuple[Embedded, Problem | None]:
     """Embedded faces, and who is compared with whom; None where nobody knows who is on them.
 
     What cannot be split is refused before anything is embedded.
     """
     plan = _plan(settings, faces)
-    embedded = _embed(settings, faces, output / "embeddings.jsonl", progress)
+    embedded = _embed(settings, faces, output / "embeddings.jsonl")
     if plan is None:
         return embedded, None
     public, tested, pairs = plan
     others = embedded
     if settings.database is not None:
         kept = output / "embeddings-database.jsonl"
-        others = _embed(settings, open_faces(settings.database), kept, progress)
+        others = _embed(settings, open_faces(settings.database), kept)
         public = np.arange(len(others))
         if others.vectors.shape[1] != embedded.vectors.shape[1]:
             raise Mismatch("the faces of --data and --database must have embeddings of one length.")
@@ -153,7 +150,7 @@ def _plan(settings: Settings, faces: FaceSet) -> tuple[Rows, Rows, Pairs] | None
     return public, tested, pairs
 
 
-def _embed(settings: Settings, faces: FaceSet, kept: Path, progress: Progress) -> Embedded:
+def _embed(settings: Settings, faces: FaceSet, kept: Path) -> Embedded:
     if Path(settings.embedder).suffix in _ARRAYS:
         return given_faces(faces, settings.embedder)
     how: dict[str, Any] = {
@@ -163,7 +160,7 @@ def _embed(settings: Settings, faces: FaceSet, kept: Path, progress: Progress) -
     }
     if settings.embedder != "dlib" and Path(settings.embedder).is_file():
         how["network"] = file_checksum(Path(settings.embedder))
-    return embed_faces(faces, make_embedder(settings), how, kept, progress=progress)
+    return embed_faces(faces, make_embedder(settings), how, kept)
 
 
 def make_embedder(settings: Settings) -> FaceEmbedder:

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from sfumato.adversary.recover.history import history_attack
 from sfumato.core.errors import InvalidInput
 from sfumato.core.geometry import unit_vectors
-from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import SeededRandom
 from sfumato.device.mechanisms import MemoisedSubset, SubsetMechanism, SubspaceLifting
 from sfumato.device.mechanisms.memoised_lifting import MemoisedLifting
@@ -23,13 +22,7 @@ EXACT = 1e-3
 _SECRET = b"known, and for experiments only!"
 
 
-def run_history(
-    problem: Problem,
-    settings: Settings,
-    file: RecordFile,
-    *,
-    progress: Progress = silent,
-) -> None:
+def run_history(problem: Problem, settings: Settings, file: RecordFile) -> None:
     """Attack k releases of one picture, and of k pictures of one person."""
     people = _people(problem, settings)
     work = [
@@ -40,7 +33,7 @@ def run_history(
         if strategy != "hybrid+"
         for dimension in settings.dimensions
     ]
-    for pictures, way, strategy, dimension in tracked(work, "history", progress):
+    for pictures, way, strategy, dimension in tracked(work, "history"):
         what = {"kind": "history", "pictures": pictures, "way": way, "strategy": strategy,
                 "dimension": dimension}  # fmt: skip
         for count in settings.releases:

@@ -17,22 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.geometry import unit_vectors
-from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import SeededRandom
 from sfumato.device.mechanisms import SubsetMechanism, SubspaceLifting
 from sfumato.device.mechanisms.balanced import BalancedLifting
 from sfumato.device.mechanisms.memoised_lifting import MemoisedLifting
 from sfumato.dictionary import Dictionary, build_dictionary
+from sfumato.faces import verify as compare
 from sfumato.faces.pairs import Pairs
-from sfumato.faces.verify import (
-    Verification,
-    between,
-    cosine,
-    euclidean,
-    point_to_words,
-    verify,
-    words_to_words,
-)
 from sfumato_papers.harness.options import Checked, folder, option
 from sfumato_papers.harness.outcomes import RecordFile
 from sfumato_papers.harness.work import seed_of, tracked
@@ -126,12 +117,10 @@ class Problem:
         )
 
 
-def run_verification(
-    problem: Problem, settings: Settings, file: RecordFile, *, progress: Progress = silent
-) -> None:
+def run_verification(problem: Problem, settings: Settings, file: RecordFile) -> None:
     """Judge every way of sending that the file does not hold yet."""
     work = list(_settings(problem, settings))
-    for setting in tracked(work, "verification", progress):
+    for setting in tracked(work, "verification"):
         if not file.has(kind="verification", **setting):
             found = _judge(problem, setting)
             file.add(
@@ -174,20 +163,20 @@ def told(epsilon: float) -> float | str:
     return epsilon if math.isfinite(epsilon) else "inf"
 
 
-def _judge(problem: Problem, setting: Mapping[str, Any]) -> Verification:
+def _judge(problem: Problem, setting: Mapping[str, Any]) -> compare.Verification:
     pairs, way = problem.pairs, str(setting["way"])
     if way == "euclidean":
-        distances = euclidean(problem.raw, pairs)
+        distances = compare.euclidean(problem.raw, pairs)
     elif way == "cosine":
-        distances = cosine(problem.raw, pairs)
+        distances = compare.cosine(problem.raw, pairs)
     elif way == "cosine as sent":
-        distances = cosine(problem.vectors, pairs)
+        distances = compare.cosine(problem.vectors, pairs)
     elif "strategy" in setting:
         distances = _lifted_distances(problem, setting)
     else:
         distances = _word_distances(problem, setting)
     missing = ~(problem.is_found[pairs.first] & problem.is_found[pairs.second])
-    return verify(np.where(missing, np.inf, distances), pairs)
+    return compare.verify(np.where(missing, np.inf, distances), pairs)
 
 
 def _lifted_distances(problem: Problem, setting: Mapping[str, Any]) -> Doubles:
@@ -197,7 +186,7 @@ def _lifted_distances(problem: Problem, setting: Mapping[str, Any]) -> Doubles:
         return _memoised_distances(problem, setting)
     second = _lift(problem, setting, seed_of("second", *seed))
     first = problem.vectors if way == "p–s" else _lift(problem, setting, seed_of("first", *seed))
-    return between(first, second, pairs)
+    return compare.between(first, second, pairs)
 
 
 def _lift(problem: Problem, setting: Mapping[str, Any], seed: int) -> tuple[Doubles, Doubles]:
@@ -271,6 +260,6 @@ def _word_distances(problem: Problem, setting: Mapping[str, Any]) -> Doubles:
     seed = (source, num_words, setting["epsilon"], setting["seed"])
     second = mechanism.draw(true, SeededRandom(seed_of("second", *seed)))
     if setting["way"] == "p–w":
-        return point_to_words(problem.vectors[pairs.first], words, second[pairs.second])
+        return compare.point_to_words(problem.vectors[pairs.first], words, second[pairs.second])
     first = mechanism.draw(true, SeededRandom(seed_of("first", *seed)))
-    return words_to_words(words, first[pairs.first], second[pairs.second])
+    return compare.words_to_words(words, first[pairs.first], second[pairs.second])

@@ -6,7 +6,6 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from sfumato.core.progress import Progress
 from sfumato.detectors import DETECTORS, Detector, YoloFile, find_detectors
 from sfumato.dictionary import Dictionary
 from sfumato_papers.harness.command import Report, make_command
@@ -32,10 +31,10 @@ from sfumato_papers.ldp_feat.inversion.sheets import draw_plot, draw_sheet, shee
 from sfumato_papers.ldp_feat.inversion.tables import report_lines
 
 
-def _run(settings: Settings, path: Path, progress: Progress) -> None:
+def _run(settings: Settings, path: Path) -> None:
     settings.check_database()
     folder = needed(settings.pictures)
-    squares, unreadable = load_squares(folder, settings.num_pictures, progress=progress)
+    squares, unreadable = load_squares(folder, settings.num_pictures)
     listed = "\n".join(f"{one.name} {one.fingerprint}" for one in squares)
     problem: dict[str, Any] = {
         "data": folder.resolve().name,
@@ -50,7 +49,7 @@ def _run(settings: Settings, path: Path, progress: Progress) -> None:
     file = OutcomeFile(path, problem)
     knowledge = ldp = None
     if settings.has_lifts:
-        known = load_words(settings.database, settings.public, settings.words, progress=progress)
+        known = load_words(settings.database, settings.public, settings.words)
         knowledge = Knowledge(*known)
         file.tell("database", knowledge.facts())
     if "words" in settings.parts:
@@ -63,9 +62,8 @@ def _run(settings: Settings, path: Path, progress: Progress) -> None:
         settings,
         dictionary=ldp,
         database=None if knowledge is None else knowledge.words,
-        progress=progress,
     )
-    run_inversion(squares, releases, networks, settings, judge, file, progress=progress)
+    run_inversion(squares, releases, networks, settings, judge, file)
 
 
 def _detector(name: str | None) -> Detector | None:

@@ -19,13 +19,13 @@ from sfumato.adversary.invert.networks import SHIPPED
 from sfumato.adversary.invert.reconstruct import Inverter
 from sfumato.adversary.invert.train import TrainOptions, train_inversion
 from sfumato.core.errors import InvalidInput, Missing
-from sfumato.core.progress import Progress, silent
 from sfumato.core.releases import KeypointRelease
 from sfumato.core.storage import write_file
 from sfumato.core.types import Features
 from sfumato.dictionary import Dictionary
 from sfumato.features.extractors import find_extractor
 from sfumato.privacy.defence import PLAIN, Defence
+from sfumato_papers.harness.work import show_progress
 from sfumato_papers.ldp_feat.inversion.releases import SIDE
 
 if TYPE_CHECKING:
@@ -77,9 +77,8 @@ class Networks:
         *,
         dictionary: Dictionary | None = None,
         database: Dictionary | None = None,
-        progress: Progress = silent,
     ) -> None:
-        self.folder, self.settings, self.progress = folder, settings, progress
+        self.folder, self.settings = folder, settings
         self._dictionary, self._database = dictionary, database
         self._open: dict[str, Inverter] = {}
 
@@ -149,7 +148,7 @@ class Networks:
             ),
             start_from=spend.start_from,
             cache=self.folder / "runs" / f"cache-{defence.extractor}",
-            progress=spent.watch(self.progress),
+            progress=spent.watch,
         )
         path = self.folder / f"{wanted.name}.onnx"
         export_onnx(run, path)
@@ -189,10 +188,7 @@ class _Clock:
     def seconds(self) -> float:
         return round(self._before + time.monotonic() - self._start, 1)
 
-    def watch(self, progress: Progress) -> Progress:
-        def report(stage: str, done: int, total: int) -> None:
-            if done % 20 == 0 and self._file.parent.is_dir():
-                write_file(self._file, json.dumps(self.seconds).encode())
-            progress(stage, done, total)
-
-        return report
+    def watch(self, stage: str, done: int, total: int) -> None:
+        if done % 20 == 0 and self._file.parent.is_dir():
+            write_file(self._file, json.dumps(self.seconds).encode())
+        show_progress(stage, done, total)

@@ -17,7 +17,6 @@ from PIL import Image
 from sfumato.adversary.invert.sheet import to_pixels
 from sfumato.core.checks import check_epsilon
 from sfumato.core.errors import InvalidInput, Missing
-from sfumato.core.progress import Progress, silent
 from sfumato.core.releases import KeypointRelease
 from sfumato.features.extractors import find_extractor
 from sfumato.privacy.defence import Defence
@@ -163,8 +162,6 @@ def run_inversion(
     settings: Settings,
     judge: Judge,
     file: OutcomeFile,
-    *,
-    progress: Progress = silent,
 ) -> None:
     """Make every row the grid asks for that the file does not hold yet.
 
@@ -177,7 +174,7 @@ def run_inversion(
     rows = settings.rows()
     needed = {row: wanted for row in rows if (wanted := network_of(row)) is not None}
     ready = [row for row in rows if row not in needed or networks.has(needed[row])]
-    _fill(run, pictures, ready, progress)
+    _fill(run, pictures, ready)
     for row, wanted in needed.items():
         if row in ready:
             continue
@@ -186,13 +183,11 @@ def run_inversion(
         except Missing as error:
             file.absent(row, str(error))
         else:
-            _fill(run, pictures, [row], progress)
+            _fill(run, pictures, [row])
 
 
-def _fill(
-    run: _Run, pictures: Sequence[Picture], rows: Sequence[Setting], progress: Progress
-) -> None:
-    for picture in tracked(pictures, "painting pictures", progress):
+def _fill(run: _Run, pictures: Sequence[Picture], rows: Sequence[Setting]) -> None:
+    for picture in tracked(pictures, "painting pictures"):
         for row in rows:
             if not run.file.has(row, picture.name):
                 run.make(picture, row)

@@ -29,7 +29,6 @@ from sfumato.adversary.recover.posterior import guess_words
 from sfumato.adversary.recover.vertex import vertex_attack
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput, UnreadableImage
-from sfumato.core.progress import Progress, silent
 from sfumato.core.releases import KeypointRelease, PlainRelease, SubspaceRelease, WordRelease
 from sfumato.core.types import Features
 from sfumato.detectors.base import Boxes, Detector, check_boxes
@@ -56,15 +55,13 @@ class Picture:
         return hashlib.sha256(self.pixels.tobytes()).hexdigest()[:16]
 
 
-def load_squares(
-    folder: str | Path, num_pictures: int | None, *, progress: Progress = silent
-) -> tuple[tuple[Picture, ...], int]:
+def load_squares(folder: str | Path, num_pictures: int | None) -> tuple[tuple[Picture, ...], int]:
     """So many pictures of a folder, spread evenly, and how many could not be read."""
     if num_pictures is not None:
         check_count("num-pictures", num_pictures, low=1)
     chosen = evenly(list_images(folder), num_pictures)
     pictures, unreadable = [], 0
-    for name in tracked(chosen, "reading pictures", progress):
+    for name in tracked(chosen, "reading pictures"):
         try:
             pixels = fit_square(decode_image(Path(folder) / name), SIDE)
         except UnreadableImage:

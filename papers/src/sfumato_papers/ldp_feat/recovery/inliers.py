@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sfumato.adversary.recover.inliers import inliers_attack
 from sfumato.core.geometry import unit_vectors
 from sfumato.core.lens import project
-from sfumato.core.progress import Progress, silent
 from sfumato.core.releases import KeypointRelease
 from sfumato.core.types import Camera, Pose
 from sfumato.datasets.scenes import Query, open_scenes
@@ -23,7 +22,7 @@ from sfumato.server.localize import localize, match_release
 from sfumato.server.mapping.map import Map
 from sfumato.server.pose import expected_by_chance
 from sfumato_papers.harness.outcomes import RecordFile
-from sfumato_papers.harness.work import seed_of, tracked
+from sfumato_papers.harness.work import seed_of, show_progress, tracked
 from sfumato_papers.ldp_feat.recovery.lifts import CLOSE, EXACT
 
 Rows = NDArray[np.int64]
@@ -38,12 +37,10 @@ def run_inliers(
     epsilons: Sequence[float],
     dimension: int,
     file: RecordFile,
-    *,
-    progress: Progress = silent,
 ) -> None:
     """Localize held-out photographs by words and by subspaces; attack with the inliers."""
-    problem = open_scenes(scenes, work, progress=progress)
-    for query in tracked(problem.queries, "reading inliers", progress):
+    problem = open_scenes(scenes, work, progress=show_progress)
+    for query in tracked(problem.queries, "reading inliers"):
         lifting = SubspaceLifting("sub-hybrid", dimension, dictionary)
         what: dict[str, Any] = {"kind": "inliers", "picture": query.name}
         named = f"lifting, m = {dimension}"

@@ -6,6 +6,7 @@ descriptors themselves are compared. Releases are drawn with known seeds: not fo
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,7 +23,8 @@ from sfumato.adversary.recover.geometry import database_points
 from sfumato.adversary.recover.nearest import nearest_attack
 from sfumato.adversary.recover.vertex import vertex_attack
 from sfumato.core.errors import InvalidInput
-from sfumato.core.progress import Progress, silent
+from sfumato.core.plugins import load_object
+from sfumato.core.releases import SubspaceRelease
 from sfumato.core.types import Features
 from sfumato.device.mechanisms import SubspaceLifting
 from sfumato.device.mechanisms.lifting import STRATEGIES
@@ -72,7 +74,13 @@ class Settings(Checked):
     num_keypoints: int = option(
         200, "The strongest of each that are attacked.", "--keypoints", low=1
     )
-    attacks: tuple[str, ...] = option(ATTACKS, "On lifts, several.", "--attack", choices=ATTACKS)
+    attacks: tuple[str, ...] = option(
+        ATTACKS,
+        "On lifts, several; your own as module:name.",
+        "--attack",
+        choices=ATTACKS,
+        own=True,
+    )
     strategies: tuple[str, ...] = option(
         STRATEGIES, "How to lift, several.", "--strategy", choices=STRATEGIES
     )
@@ -103,8 +111,6 @@ def run_recover(
     public: NDArray[Any],
     settings: Settings,
     file: RecordFile,
-    *,
-    progress: Progress = silent,
 ) -> None:
     """Attack every lift the grid asks for that the file does not hold yet."""
     work = [
@@ -113,7 +119,7 @@ def run_recover(
         for strategy in settings.strategies
         for dimension in settings.dimensions
     ]
-    for name, strategy, dimension in tracked(work, "attacking lifts", progress):
+    for name, strategy, dimension in tracked(work, "attacking lifts"):
         what = {"picture": name, "strategy": strategy, "dimension": dimension}
         if all(file.has(kind="lift", attack=attack, **what) for attack in settings.attacks):
             continue
@@ -151,7 +157,7 @@ def _attacked(
         "vertex+": lambda: vertex_attack(release, database=words),
     }
     start = time.process_time()  # of all threads together: what one core would have needed
-    found = run[attack]()
+    found = run[attack]() if attack in run else _own_attack(attack, release, words)
     seconds = (time.process_time() - start) / max(len(release), 1)
     error = np.linalg.norm(found.descriptors - lift.truth, axis=1)
     return {
@@ -162,6 +168,18 @@ def _attacked(
         "certified": [int(value) for value in found.certified],
         "seconds_per_descriptor": seconds,
     }
+
+
+def _own_attack(name: str, release: SubspaceRelease, words: Dictionary) -> Recovered:
+    """module:name, a function of the release; it gets the words W too if it asks for a database."""
+    attack = load_object(name, "an attack")
+    asks = "database" in inspect.signature(attack).parameters
+    found: Any = attack(release, database=words) if asks else attack(release)
+    if not isinstance(found, Recovered):
+        raise InvalidInput(
+            f"the attack {name} must return a Recovered, got {type(found).__name__}."
+        )
+    return found
 
 
 def _assumptions(lift: Lift, words: Dictionary, parts: int) -> dict[str, Any]:

@@ -73,8 +73,10 @@ def _lifts(records: list[Record]) -> list[Record]:
                 "seconds_per_descriptor": float(np.average(seconds, weights=weight)),
             }
         )
-    order = {attack: place for place, attack in enumerate(ATTACKS)}
-    return sorted(rows, key=lambda row: (row["strategy"], row["dimension"], order[row["attack"]]))
+    attacks = [*ATTACKS, *dict.fromkeys(row["attack"] for row in rows)]
+    return sorted(
+        rows, key=lambda row: (row["strategy"], row["dimension"], attacks.index(row["attack"]))
+    )
 
 
 def _assumptions(records: list[Record], problem: Record) -> list[Record]:

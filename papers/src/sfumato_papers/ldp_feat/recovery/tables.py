@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.core.errors import InvalidInput
-from sfumato.core.progress import Progress
 from sfumato.dictionary import Dictionary
 from sfumato_papers.harness.command import Report, make_command
 from sfumato_papers.harness.table import Table, show, table_of
@@ -144,29 +143,27 @@ def _ledger(rows: list[Record]) -> list[str]:
     ]
 
 
-def _run(settings: Settings, path: Path, progress: Progress) -> None:
-    pictures = load_pictures(settings.data, num_pictures=settings.num_pictures, progress=progress)
-    words, strangers = load_words(
-        settings.database, settings.public, settings.words, progress=progress
-    )
+def _run(settings: Settings, path: Path) -> None:
+    pictures = load_pictures(settings.data, num_pictures=settings.num_pictures)
+    words, strangers = load_words(settings.database, settings.public, settings.words)
     file = open_results(path, pictures, words, strangers, settings)
     if "lifts" in settings.parts:
-        run_recover(pictures, words, strangers, settings, file, progress=progress)
+        run_recover(pictures, words, strangers, settings, file)
     if "words" in settings.parts:
         folders = settings.public or tuple(
             Path(one) for one in settings.database if Path(one).is_dir()
         )
         if not folders:
             raise InvalidInput("frequencies of words need pictures; give --public.")
-        learned = [*load_pictures(folders, num_pictures=100_000, progress=progress).values()]
+        learned = [*load_pictures(folders, num_pictures=100_000).values()]
         ldp = Dictionary.load(settings.dictionary)
-        run_posterior(pictures, learned, ldp, settings, file, progress=progress)
+        run_posterior(pictures, learned, ldp, settings, file)
     if "repeats" in settings.parts:
-        run_repeats(pictures, words, settings, file, progress=progress)
+        run_repeats(pictures, words, settings, file)
     if "inliers" in settings.parts and settings.scenes:
         epsilons = sorted(settings.epsilons)[-2:]
         ldp = Dictionary.load(settings.dictionary)
-        run_inliers(settings.scenes, path.parent, ldp, epsilons, 4, file, progress=progress)
+        run_inliers(settings.scenes, path.parent, ldp, epsilons, 4, file)
 
 
 def _report(path: Path, settings: Settings, ran: Any) -> Report:

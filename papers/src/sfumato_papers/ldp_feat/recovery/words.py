@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from sfumato.adversary.recover.posterior import best_guess
 from sfumato.adversary.recover.repeats import repeats_attack, vote_words
 from sfumato.core.errors import BudgetSpent
 from sfumato.core.geometry import unit_vectors
-from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import SeededRandom
 from sfumato.core.types import Features
 from sfumato.device.ledger import Caps, Ledger
@@ -37,8 +37,6 @@ def run_posterior(
     dictionary: Dictionary,
     settings: Settings,
     file: RecordFile,
-    *,
-    progress: Progress = silent,
 ) -> None:
     """Guess the true words of every picture: from Z alone, with frequencies, with context.
 
@@ -47,11 +45,9 @@ def run_posterior(
     for size in settings.num_words:
         level = dictionary.at(size)
         context: WordContext | None = None
-        for name, features in tracked(pictures.items(), f"guessing among {size} words", progress):
+        for name, features in tracked(pictures.items(), f"guessing among {size} words"):
             what: dict[str, Any] = {"picture": name, "num_words": size}
-            if not file.has(kind="truth", **what):
-                truth = level.nearest(features.descriptors)
-                file.add({"kind": "truth", **what, "words": [int(word) for word in truth]})
+            file.once({"kind": "truth", **what}, partial(_true_words, level, features))
             for epsilon in settings.epsilons:
                 for subset_size in settings.subset_sizes:
                     setting = {**what, "epsilon": epsilon, "subset_size": subset_size}
@@ -64,6 +60,10 @@ def run_posterior(
                         )
                     mechanism = SubsetMechanism(epsilon, subset_size, level)
                     _guess(features, mechanism, context, setting, settings.num_keypoints, file)
+
+
+def _true_words(level: Dictionary, features: Features) -> dict[str, Any]:
+    return {"words": level.nearest(features.descriptors).tolist()}
 
 
 def _guess(
@@ -114,16 +114,11 @@ def _record(
 
 
 def run_repeats(
-    pictures: Mapping[str, Features],
-    words: Dictionary,
-    settings: Settings,
-    file: RecordFile,
-    *,
-    progress: Progress = silent,
+    pictures: Mapping[str, Features], words: Dictionary, settings: Settings, file: RecordFile
 ) -> None:
     """Release pictures again and again: fresh, memoised, charged to a ledger; and lifted twice."""
     mechanism = SubsetMechanism(settings.repeat_epsilon, settings.repeat_size, words)
-    for name, features in tracked(pictures.items(), "repeating releases", progress):
+    for name, features in tracked(pictures.items(), "repeating releases"):
         some = alone_at_their_place(
             features.take(np.arange(min(settings.num_keypoints, len(features))))
         )
@@ -133,11 +128,8 @@ def run_repeats(
                 _repeat_words(some, mechanism, kind, what, settings.repeats, file)
         for dimension in settings.dimensions:
             lifts = {"kind": "repeated lifts", "picture": name, "dimension": dimension}
-            if not file.has(**lifts):
-                file.add({**lifts, **_repeat_lifts(some, words, dimension)})
-        ledger = {"kind": "ledger", "picture": name}
-        if not file.has(**ledger):
-            file.add({**ledger, **_charge(some, mechanism)})
+            file.once(lifts, partial(_repeat_lifts, some, words, dimension))
+        file.once({"kind": "ledger", "picture": name}, partial(_charge, some, mechanism))
 
 
 def _repeat_words(

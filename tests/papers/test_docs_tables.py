@@ -1,0 +1,75 @@
+"""Tables in the docs are what their experiment prints of the outcomes that are kept.
+
+A page marks such a table: `<!-- table: NAME -->`, the table as a code block, `<!-- end -->`. The
+outcomes are in papers/outcomes/NAME, or NAME/PART for a second table of an experiment; a number
+behind the name says how many of the printed lines are shown. After a new run: RECORD=1 pytest
+tests/papers/test_docs_tables.py writes the tables, then read the difference.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from commands import sfumato
+
+ROOT = Path(__file__).parents[2]
+KEPT = ROOT / "papers" / "outcomes"
+MARK = re.compile(r"<!-- table: (\S+)(?: (\d+))? -->\n(.*?)<!-- end -->", re.DOTALL)
+BLOCK = re.compile(r"(?<=```\n).*?(?=```\n)", re.DOTALL)
+#: Lines that tell where files were written.
+_WHERE = ("outcomes:", "plot:", "page:", "predictions:", "results:")
+MAX_BYTES = 1 << 20
+
+MARKED = [
+    (page, name, int(count) if count else None, text)
+    for page in sorted((ROOT / "docs").glob("*.md"))
+    for name, count, text in MARK.findall(page.read_text(encoding="utf-8"))
+]
+
+
+def printed(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """What the experiment prints of its kept outcomes; plots go to the folder."""
+    kept = folder / "kept"
+    shutil.copytree(KEPT / name, kept)
+    inside = kept / "predictions"
+    experiment = name.split("/")[0]
+    found = inside if inside.is_dir() else kept
+    assert sfumato("experiment", experiment, "--evaluate", found) == 0
+    lines = capsys.readouterr().out.splitlines(keepends=True)
+    return [line for line in lines if not line.startswith(_WHERE)]
+
+
+@pytest.mark.parametrize(
+    ("page", "name", "count", "text"), MARKED, ids=[f"{one[0].name}-{one[1]}" for one in MARKED]
+)
+def test_a_table_in_the_docs_is_printed_from_its_kept_outcomes(
+    page: Path,
+    name: str,
+    count: int | None,
+    text: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    wanted = "".join(printed(name, tmp_path, capsys)[:count]).rstrip("\n") + "\n"
+    if os.environ.get("RECORD"):
+        fresh = BLOCK.sub(lambda _: wanted, text, count=1)
+        whole = page.read_text(encoding="utf-8")
+        page.write_text(whole.replace(text, fresh), encoding="utf-8")
+        text = fresh
+    shown = BLOCK.search(text)
+    assert shown is not None
+    assert shown.group() == wanted
+
+
+def test_every_kept_outcome_has_its_table_and_is_small() -> None:
+    files = [path for path in KEPT.rglob("*") if path.suffix in (".gz", ".json")]
+    folders = {path.parent.relative_to(KEPT).as_posix().removesuffix("/predictions")
+               for path in files}  # fmt: skip
+    assert folders
+    assert folders == {name for _, name, _, _ in MARKED}
+    assert all(path.stat().st_size <= MAX_BYTES for path in files)

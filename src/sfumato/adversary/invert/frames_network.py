@@ -10,40 +10,20 @@ a descriptor and the border say by themselves knows an up. Imported only where t
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
 from torch import nn
 from torch.nn import functional
 
+from sfumato.adversary.invert.architecture import FrameArchitecture
 from sfumato.adversary.invert.keypoint_angles import BINS, COLUMNS
-from sfumato.core.checks import check_count
 
 _WAVES = 8
 #: Centres, in log2 pixels, of the bumps that tell a distance.
 _DISTANCES = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0)
 _TYPICAL_SIZE = 2.0  # log2 of a diameter of 4 pixels: where sizes begin
 _EDGE = 1 + len(_DISTANCES) + 8
-
-
-@dataclass(frozen=True)
-class FrameArchitecture:
-    """The shape of the network. rounds = 0 asks no neighbour: a baseline."""
-
-    width: int = 64
-    hidden: int = 128
-    rounds: int = 3
-    neighbours: int = 16
-
-    def __post_init__(self) -> None:
-        check_count("width", self.width, low=4, high=1024)
-        check_count("hidden", self.hidden, low=4, high=4096)
-        check_count("rounds", self.rounds, low=0, high=16)
-        check_count("neighbours", self.neighbours, low=1, high=256)
-
-    def to_json(self) -> dict[str, int]:
-        return asdict(self)
 
 
 class FrameGuesser(nn.Module):  # type: ignore[misc,unused-ignore]

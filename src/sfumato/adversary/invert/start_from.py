@@ -31,7 +31,7 @@ class Start:
     steps: int
 
     @staticmethod
-    def of(checkpoint: Checkpoint) -> Start:
+    def of(checkpoint: Checkpoint[Architecture]) -> Start:
         before = int(checkpoint.settings.get("steps_before", 0))
         return Start(checkpoint.architecture, checkpoint.parts["average"], before + checkpoint.step)
 

@@ -56,12 +56,13 @@ class Known:
 
 def infer_from_points(points: NDArray[Any], known: Known, k: int = NUM_NEIGHBOURS) -> Labels:
     """The commonest value among the k known faces nearest to each embedding, raw or recovered."""
-    return _neighbours(unit_vectors(points), known, k)
+    return infer_from_subspaces(unit_vectors(points), known, k)
 
 
 def infer_from_subspaces(lifted: Side, known: Known, k: int = NUM_NEIGHBOURS) -> Labels:
     """The same with distances of known faces to each subspace."""
-    return _neighbours(lifted, known, k)
+    near = k_nearest(lifted, Subspaces.points(known.points), _limit(k, known))[0]
+    return _vote(known.values[near], known)
 
 
 def infer_from_words(
@@ -71,11 +72,6 @@ def infer_from_words(
     rows = np.asarray(sent)
     flat = k_nearest(unit_vectors(words[rows.ravel()]), known.points, _limit(k, known))[0]
     near = flat.reshape(len(rows), -1)
-    return _vote(known.values[near], known)
-
-
-def _neighbours(side: Side, known: Known, k: int) -> Labels:
-    near = k_nearest(side, Subspaces.points(known.points), _limit(k, known))[0]
     return _vote(known.values[near], known)
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sfumato.adversary.invert.crops import Crop, CropOptions
 from sfumato.adversary.invert.encoders import scale_descriptors
 from sfumato.adversary.invert.keypoint_angles import EXTRACTOR, Neighbourhood, find_neighbourhood
+from sfumato.adversary.invert.turned_views import turned_positions
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
 from sfumato.core.types import Features
@@ -75,13 +76,9 @@ class Posed:
 
     def turned(self, quarters: int) -> Posed:
         """The picture turned clockwise by right angles; its descriptors do not change."""
-        keypoints, (width, height) = self.keypoints, self.size
-        for _ in range(quarters % 4):
-            x, y = keypoints.T
-            keypoints = np.stack([height - 1 - y, x], axis=1)
-            width, height = height, width
+        keypoints, size = turned_positions(self.keypoints, self.size, quarters)
         angles = np.asarray((self.angles + 90 * quarters) % 360, dtype=np.float32)
-        return replace(self, keypoints=keypoints, angles=angles, size=(width, height))
+        return replace(self, keypoints=keypoints, angles=angles, size=size)
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ _EDGE = 1 + len(_DISTANCES) + 8
 class FrameGuesser(nn.Module):  # type: ignore[misc,unused-ignore]
     """Rows and neighbourhoods in, log-odds of directions and log2 of diameters out.
 
-    rows, index, edges, border   see `frames.Neighbourhood`; pictures may be laid end to end
+    rows, index, edges, border   see `Neighbourhood`; pictures may be laid end to end
     returns                      (N, BINS) and (N,)
     """
 

@@ -168,7 +168,7 @@ def train_inversion(
     validation    a folder of other pictures, for the contact sheets; None takes the first of
                   the training pictures, and their scores then say little
     architecture  its kind, channels, extractor and frames follow from `view`
-    start_from    a run or checkpoint whose painter is taken over, see `warm.py`
+    start_from    a run or checkpoint whose painter is taken over, see `start_from.py`
     cache         where features of crops are kept; None is `output`/cache
 
     Killed at any moment, the same call goes on from the last checkpoint and gives the same

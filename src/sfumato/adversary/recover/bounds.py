@@ -68,12 +68,6 @@ def context_accuracy(
     return min(gain(epsilon, num_words, subset_size) * chance, kept + (1 - kept) * alone, 1.0)
 
 
-def largest_posterior(prior: float | Doubles, epsilon: float) -> Any:
-    """π·e^ε / (π·e^ε + 1 − π): what a posterior can become under any ε-LDP mechanism."""
-    odds = math.exp(finite_epsilon(epsilon))
-    return prior * odds / (prior * odds + 1 - np.asarray(prior))
-
-
 def best_accuracy(prior: Doubles, epsilon: float, subset_size: int) -> float:
     """How often the best guess from Z is right, for words drawn from `prior` (|K|,): exact.
 
@@ -126,18 +120,6 @@ def check_prior(prior: Any) -> Doubles:
             f"a prior must not be negative and sum to 1, got a sum of {values.sum():g}."
         )
     return values
-
-
-def clopper_pearson(right: int, total: int, level: float = 0.999) -> tuple[float, float]:
-    """The exact interval of a share: it covers the true one at least this often."""
-    from scipy.stats import beta
-
-    if not total:
-        return 0.0, 1.0
-    tail = (1 - level) / 2
-    low = float(beta.ppf(tail, right, total - right + 1)) if right else 0.0
-    high = float(beta.ppf(1 - tail, right + 1, total - right)) if right < total else 1.0
-    return low, high
 
 
 def _check(num_words: int, subset_size: int) -> None:

@@ -143,9 +143,9 @@ def match_boxes(real: Boxes, made: Boxes) -> tuple[int, int]:
     shared = overlap(real.corners, made.corners)
     same = np.array([[a == b for b in made.classes] for a in real.classes], dtype=np.bool_)
     shared[~same.reshape(shared.shape)] = 0
-    found = 0
+    matched = 0
     while shared.size and shared.max() >= SAME_PLACE:
         row, column = np.unravel_index(shared.argmax(), shared.shape)
         shared[row], shared[:, column] = 0, 0
-        found += 1
-    return found, len(real)
+        matched += 1
+    return matched, len(real)

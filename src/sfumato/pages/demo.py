@@ -110,17 +110,17 @@ class _Asking:
         release = Release.from_bytes(data)
         if not isinstance(release, KeypointRelease):
             raise InvalidInput(f"a release of {release.kind} cannot be localized.")
-        found = server(release, self._world)
+        localization = server(release, self._world)
         seconds = time.perf_counter() - start
         self._done += 1
         self._progress("localizing", self._done, self._total)
         error_cm = error_deg = None
         is_right = False
-        if found.pose is not None:
-            metres, error_deg = found.pose.error_to(view.pose)
+        if localization.pose is not None:
+            metres, error_deg = localization.pose.error_to(view.pose)
             error_cm = 100 * metres
             is_right = error_cm <= self._settings.max_cm and error_deg <= self._settings.max_deg
-        return Answer(len(release), len(data), seconds, found, error_cm, error_deg, is_right)
+        return Answer(len(release), len(data), seconds, localization, error_cm, error_deg, is_right)
 
 
 def _sent(
@@ -131,8 +131,8 @@ def _sent(
 ) -> list[bytes]:
     """What leaves the device for every query."""
     return [
-        send(found, mechanism, rng=source, camera=view.camera).to_bytes()
-        for view, found in zip(queries, features, strict=True)
+        send(described, mechanism, rng=source, camera=view.camera).to_bytes()
+        for view, described in zip(queries, features, strict=True)
     ]
 
 

@@ -38,11 +38,11 @@ class Known:
             raise InvalidInput(
                 f"each known face needs one value, got {values.shape} for {points.shape}."
             )
-        found = np.unique(values)
-        if len(found) < 2:
+        distinct = np.unique(values)
+        if len(distinct) < 2:
             raise InvalidInput(
                 f"an attribute must have at least two values to be inferred, these faces have "
-                f"{len(found)}."
+                f"{len(distinct)}."
             )
         object.__setattr__(self, "points", points)
         object.__setattr__(self, "values", values)

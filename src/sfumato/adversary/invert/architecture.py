@@ -35,10 +35,10 @@ class NetworkShape:
     def check_same(self, other: NetworkShape) -> None:
         """Refuse a checkpoint of another network, naming the first difference."""
         for name, value in self.to_json().items():
-            found = getattr(other, name)
-            if found != value:
+            stored = getattr(other, name)
+            if stored != value:
                 raise Mismatch(
-                    f"the checkpoint is of another network: its {name} is {found!r}, "
+                    f"the checkpoint is of another network: its {name} is {stored!r}, "
                     f"{value!r} is asked for; use its settings or another folder."
                 )
 

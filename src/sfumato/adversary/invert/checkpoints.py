@@ -129,10 +129,10 @@ def find_checkpoint(path: str | Path, shape: type[Shape]) -> Checkpoint[Shape]:
     folder = Path(path)
     if (folder / MANIFEST).exists():
         return load_checkpoint(folder, shape)
-    found = last_checkpoint(folder, shape)
-    if found is None:
+    checkpoint = last_checkpoint(folder, shape)
+    if checkpoint is None:
         raise InvalidInput(f"{folder} holds no whole checkpoint; train a network there first.")
-    return found
+    return checkpoint
 
 
 def _load_old_frames(file: Path, shape: type[Shape]) -> Checkpoint[Shape]:
@@ -160,10 +160,10 @@ def check_resumable(
     """Refuse to go on with another network or with other settings."""
     architecture.check_same(checkpoint.architecture)
     for name, value in settings.items():
-        found = checkpoint.settings.get(name)
-        if found != value:
+        stored = checkpoint.settings.get(name)
+        if stored != value:
             raise Mismatch(
-                f"the run was begun with {name} = {found!r}, {value!r} is asked for; "
+                f"the run was begun with {name} = {stored!r}, {value!r} is asked for; "
                 "repeat its settings or choose another folder."
             )
 

@@ -83,12 +83,12 @@ class _Round(nn.Module):  # type: ignore[misc,unused-ignore]
     def forward(
         self, state: Any, index: Any, edges: Any, waves: Any, apart: Any, believed: Any, size: Any
     ) -> tuple[Any, Any]:
-        told = torch.cat([state, size[:, None] - _TYPICAL_SIZE], dim=1)
+        inputs = torch.cat([state, size[:, None] - _TYPICAL_SIZE], dim=1)
         there = edges[..., 3:4]
         other = _gather(believed, index)
         way = torch.cat([apart, _in_frames(index, edges, believed, other, size)], dim=2)
-        seen = _gather(self.other(told), index)
-        hidden = functional.relu(self.own(told)[:, None] + seen + self.way(way)) * there
+        seen = _gather(self.other(inputs), index)
+        hidden = functional.relu(self.own(inputs)[:, None] + seen + self.way(way)) * there
         said = self.votes(hidden) * there
         by_place = _turned(said[..., : 2 * _WAVES], waves)
         by_frame = _turned(said[..., 2 * _WAVES :], other)

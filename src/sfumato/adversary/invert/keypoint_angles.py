@@ -106,8 +106,8 @@ class FrameNetwork:
     def __init__(self, path: str | Path, *, threads: int | None = None) -> None:
         self._file = OnnxFile(path, threads=threads, what="a network for frames")
         try:
-            told = parse_json(self._file.metadata[METADATA])
-            self.neighbours = check_count("neighbours", told["neighbours"], low=1, high=256)
+            description = parse_json(self._file.metadata[METADATA])
+            self.neighbours = check_count("neighbours", description["neighbours"], low=1, high=256)
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidInput(f"{path} is not a network for frames of sfumato.") from error
 

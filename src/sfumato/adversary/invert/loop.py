@@ -122,10 +122,10 @@ class Training(Generic[Shape]):
     def run_all(self) -> TrainReport:
         """Go on from the last checkpoint to the last step or the end of the time given."""
         options = self.options
-        found = last_checkpoint(self.run, type(self.architecture))
-        if found is not None:
-            check_resumable(found, self.architecture, self.settings)
-            self._restore(found)
+        checkpoint = last_checkpoint(self.run, type(self.architecture))
+        if checkpoint is not None:
+            check_resumable(checkpoint, self.architecture, self.settings)
+            self._restore(checkpoint)
         begun, saved = time.monotonic(), -1
         with ThreadPoolExecutor(1, thread_name_prefix="sfumato-examples") as pool:
             coming = pool.submit(self.source.batch, self.step, options.batch)
@@ -205,16 +205,16 @@ class Training(Generic[Shape]):
             Checkpoint(self.step, self.architecture, self.settings, parts, losses, self.scores),
         )
 
-    def _restore(self, found: Checkpoint[Shape]) -> None:
-        state = found.parts["state"]
-        load_weights(self.task.learner.network, found.parts["generator"])
-        load_weights(self.average, found.parts["average"])
+    def _restore(self, checkpoint: Checkpoint[Shape]) -> None:
+        state = checkpoint.parts["state"]
+        load_weights(self.task.learner.network, checkpoint.parts["generator"])
+        load_weights(self.average, checkpoint.parts["average"])
         self.task.learner.restore_optimizer(_below("adam", state))
         for name, other in self.task.others.items():
             load_weights(other.network, _below(name, state))
             other.restore_optimizer(_below(f"{name}_adam", state))
-        self.step, self.scores = found.step, dict(found.scores)
-        self.losses = [tuple(map(float, row)) for row in found.losses]
+        self.step, self.scores = checkpoint.step, dict(checkpoint.scores)
+        self.losses = [tuple(map(float, row)) for row in checkpoint.losses]
 
 
 def load_weights(network: Any, arrays: Mapping[str, NDArray[Any]]) -> None:

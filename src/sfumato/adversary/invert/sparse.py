@@ -132,6 +132,6 @@ def _nearest_rows(
     grid = np.stack(np.meshgrid(xs, ys), axis=-1).reshape(-1, 2)
     # A list of ranks, not a number: one neighbour then comes as a column like several.
     ranks = list(range(1, options.neighbours + 1))
-    _, found = cKDTree(points).query(grid, k=ranks, distance_upper_bound=options.radius)
-    rows = np.where(found == len(points), 0, found + 1)  # len(points) stands for "none"
+    _, nearest = cKDTree(points).query(grid, k=ranks, distance_upper_bound=options.radius)
+    rows = np.where(nearest == len(points), 0, nearest + 1)  # len(points) stands for "none"
     return np.ascontiguousarray(rows.T.reshape(shape), dtype=np.int64)

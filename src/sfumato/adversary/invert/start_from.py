@@ -40,10 +40,10 @@ class Start:
     ) -> dict[str, NDArray[Any]]:
         """Weights of the wanted network: those of the other one, blank where it has none."""
         for name, value in wanted.to_json().items():
-            found = getattr(self.architecture, name)
-            if name not in _INPUT and found != value:
+            stored = getattr(self.architecture, name)
+            if name not in _INPUT and stored != value:
                 raise Mismatch(
-                    f"a run cannot start from a network whose {name} is {found!r} when {value!r} "
+                    f"a run cannot start from a network whose {name} is {stored!r} when {value!r} "
                     "is asked for; use its settings or start from nothing."
                 )
         same_rows = (self.architecture.kind, self.architecture.extractor) == (

@@ -89,17 +89,17 @@ def chance_accuracy(priors: Doubles, truth: NDArray[Any], epsilon: float, size: 
     """
     num_words = priors.shape[1]
     below = np.concatenate([[0.0], np.cumsum(top_rank_law(num_words, size))])
-    found = np.zeros(len(priors))
+    accuracy = np.zeros(len(priors))
     odds = math.exp(finite_epsilon(epsilon))
     for i, (prior, word) in enumerate(zip(priors, truth, strict=True)):
         own, top = prior[word], prior.max()
         better = int((prior > own).sum())
         equal = int((prior == own).sum())
         if own * odds >= top:  # the true word is the best of Z
-            found[i] = (below[better + equal] - below[better]) / equal
+            accuracy[i] = (below[better + equal] - below[better]) / equal
         if better == 0:  # it is the most frequent, and nothing in Z can beat it
-            found[i] += (1 - below[int((prior * odds >= top).sum())]) / equal
-    return found
+            accuracy[i] += (1 - below[int((prior * odds >= top).sum())]) / equal
+    return accuracy
 
 
 def top_rank_law(num_words: int, subset_size: int) -> Doubles:

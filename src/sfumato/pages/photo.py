@@ -132,7 +132,7 @@ def _words(
             "give others."
         )
     own = dictionary.words if public is not None else dictionary.words[::2]
-    strangers = public.words if public is not None else dictionary.words[1::2]
+    others = public.words if public is not None else dictionary.words[1::2]
     count = len(own) // NUM_SUB_DATABASES * NUM_SUB_DATABASES
     needed = NUM_SUB_DATABASES * max((m // 2 for m in settings.dimensions), default=0)
     lifting, left_out = None, []
@@ -144,7 +144,7 @@ def _words(
         lifting = Dictionary.from_words(
             np.ascontiguousarray(own[:count]), extractor=settings.extractor, provenance="a part"
         )
-    return Words(dictionary, lifting, np.ascontiguousarray(strangers), public is None), left_out
+    return Words(dictionary, lifting, np.ascontiguousarray(others), public is None), left_out
 
 
 def _facts(inverter: Inverter) -> NetworkFacts:

@@ -137,9 +137,9 @@ class Attacker:
     def _recover(self, attack: str, release: SubspaceRelease, words: Words) -> Recovered:
         progress = self._progress
         if attack == "nearest":
-            return nearest_attack(release, database=words.strangers, progress=progress)
+            return nearest_attack(release, database=words.public, progress=progress)
         if attack == "clustering":
-            return clustering_attack(release, database=words.strangers, progress=progress)
+            return clustering_attack(release, database=words.public, progress=progress)
         if attack == "vertex":
             return vertex_attack(release, progress=progress)
         assert words.lifting is not None

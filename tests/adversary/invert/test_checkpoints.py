@@ -60,7 +60,7 @@ def test_another_network_or_another_setting_is_refused() -> None:
     check_resumable(made(), Architecture(width=8), {"seed": 1})
     with pytest.raises(Mismatch, match="its width is 8, 16 is asked for"):
         check_resumable(made(), Architecture(width=16), {"seed": 1})
-    with pytest.raises(Mismatch, match="begun with seed = 1, 2 is asked for"):
+    with pytest.raises(Mismatch, match="started with seed = 1, 2 is asked for"):
         check_resumable(made(), Architecture(width=8), {"seed": 2})
 
 

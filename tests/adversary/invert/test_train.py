@@ -183,7 +183,7 @@ def test_a_run_of_another_network_or_other_settings_is_refused(
     train(folder, tmp_path / "run", steps=1)
     with pytest.raises(Mismatch, match="its width is 4, 6 is asked for"):
         train(folder, tmp_path / "run", width=6)
-    with pytest.raises(Mismatch, match="begun with seed = 0"):
+    with pytest.raises(Mismatch, match="started with seed = 0"):
         train(folder, tmp_path / "run", seed=1)
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 
-from recoveries import WORDS, worded
+from recoveries import WORDS, release_of, worded
 from sfumato.adversary.neighbours import nearest_others
 from sfumato.adversary.recover.bounds import (
     best_accuracy,
@@ -25,7 +24,6 @@ from sfumato.adversary.recover.context import context_priors, learn_context
 from sfumato.adversary.recover.posterior import best_guess, guess_words, posterior_attack
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.randomness import SeededRandom
-from sfumato.core.releases import WordRelease
 from sfumato.device.mechanisms import SubsetMechanism
 from sfumato.dictionary import Dictionary
 from sfumato.privacy.audit import clopper_pearson
@@ -43,21 +41,6 @@ def law(num_words: int, size: int, epsilon: float) -> dict[tuple[int, ...], np.n
         inside = np.isin(np.arange(num_words), subset)
         table[subset] = scale * np.where(inside, math.exp(epsilon), 1.0)
     return table
-
-
-def release_of(words: Any, num_words: int, epsilon: float) -> WordRelease:
-    words = np.asarray(words, dtype=np.uint32)
-    count = len(words)
-    grid = np.stack([np.arange(count) % 300, np.arange(count) // 300], axis=1)
-    return WordRelease(
-        words=words,
-        num_words=num_words,
-        dictionary="0" * 64,
-        epsilon=epsilon,
-        keypoints=grid.astype(np.float32),
-        image_size=(640, 480),
-        extractor="tiny",
-    )
 
 
 @pytest.mark.parametrize(("num_words", "size"), SMALL)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.adversary.recover import Recovered, vertex_attack
 from sfumato.adversary.recover.base import check_kind
-from sfumato.adversary.recover.choose_descriptor import Candidates, chances, strangers
+from sfumato.adversary.recover.choose_descriptor import Candidates, are_unrelated, chances
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.geometry import unit_vectors
 from sfumato.core.randomness import SeededRandom
@@ -225,10 +225,10 @@ def test_orientations_of_one_corner_look_alike_and_words_do_not() -> None:
     features = extract(photograph(), "sift")
     place = features.keypoints.astype(np.float64)
     whole = features.descriptors.astype(np.int64)
-    assert not strangers(whole, place)
+    assert not are_unrelated(whole, place)
     shuffled = np.random.default_rng(0).permutation(len(place))
-    assert strangers(whole, place[shuffled])
-    assert not strangers(whole[:3], place[:3])  # too few to say
+    assert are_unrelated(whole, place[shuffled])
+    assert not are_unrelated(whole[:3], place[:3])  # too few to say
 
 
 def test_words_at_the_places_of_altered_descriptors_are_not_certified() -> None:

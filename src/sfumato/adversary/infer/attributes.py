@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.adversary.recover.geometry import Lifted
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
 from sfumato.core.geometry import unit_vectors
@@ -49,7 +50,7 @@ class Known:
 
     @property
     def majority(self) -> str:
-        """The commonest value: the answer of who has seen nothing."""
+        """The commonest value: the answer of an attacker who has seen nothing."""
         names, counts = np.unique(self.values, return_counts=True)
         return str(names[counts.argmax()])
 
@@ -118,10 +119,8 @@ def recover_points(lifted: Side, known: Known, k: int = NUM_NEIGHBOURS) -> Doubl
     moved into the subspace."""
     subspaces = as_subspaces(lifted)
     near = k_nearest(subspaces, Subspaces.points(known.points), _limit(k, known))[0]
-    offsets, bases = subspaces.canonical(np.arange(len(subspaces)))
-    away = known.points[near].mean(axis=1) - offsets
-    inside = np.einsum("nmd,nm->nd", bases, np.einsum("nmd,nd->nm", bases, away))
-    return unit_vectors(offsets + inside)
+    lifted_points = Lifted(*subspaces.canonical(np.arange(len(subspaces))))
+    return unit_vectors(lifted_points.project(known.points[near].mean(axis=1)))
 
 
 def recover_from_words(sent: NDArray[Any], words: NDArray[Any]) -> Doubles:
@@ -137,7 +136,7 @@ def infer_from_database(
     *,
     balanced: bool,
 ) -> Labels:
-    """Who knows the words of the lifting and their values reads them off each subspace.
+    """An attacker who knows the words of the lifting and their values finds them in each subspace.
 
     A subspace passes through its words exactly. Where the words were chosen among other values
     than the subject's (`balanced`), the likeliest value is the one that fewest of them have;

@@ -1,4 +1,4 @@
-"""Can decoys be told from keypoints? An attacker who knows how decoys are made tries to.
+"""Can decoys be distinguished from keypoints? An attacker who knows how they are made tries to.
 
 The filter is public, so the attacker runs it on pictures of their own, where they know which
 keypoints are decoys, and learns what gives them away: positions relative to each other, and how

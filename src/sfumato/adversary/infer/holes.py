@@ -1,4 +1,4 @@
-"""What an empty region tells: where someone or something was hidden, and how large it was.
+"""What an empty region gives away: where someone or something was hidden, and how large it was.
 
 Positions are sent in the clear. Suppression leaves a rectangle without keypoints amid keypoints,
 and its sides are straight. This attack needs nothing but one release: it looks at all largest
@@ -23,12 +23,12 @@ _SMALLEST = 0.05  # the shorter side, as a share of the picture's longer one
 _LARGEST = 0.5  # of the picture's area; more is a blank picture
 _SAME = 0.3
 _SPARSE = 1e-3  # keypoints to a cell, so that one empty side is not all
-_FEWEST = 20  # keypoints; with fewer, emptiness tells nothing
+_FEWEST = 20  # keypoints; with fewer, emptiness means nothing
 
 
 @dataclass(frozen=True)
 class HolesAttack:
-    """Guess hidden boxes from positions alone, the most telling first.
+    """Guess hidden boxes from positions alone, the likeliest first.
 
     min_missing  keypoints that must be missing from a rectangle to call it a hole
     max_guesses  how many are given at most

@@ -163,7 +163,7 @@ def check_resumable(
         stored = checkpoint.settings.get(name)
         if stored != value:
             raise Mismatch(
-                f"the run was begun with {name} = {stored!r}, {value!r} is asked for; "
+                f"the run was started with {name} = {stored!r}, {value!r} is asked for; "
                 "repeat its settings or choose another folder."
             )
 

@@ -83,7 +83,7 @@ class Posed:
 
 @dataclass(frozen=True)
 class FrameExample:
-    """What the network sees, what it should say, and for which rows it is held to it."""
+    """What the network sees, what it should answer, and which rows count."""
 
     posed: Posed
     near: Neighbourhood

@@ -29,7 +29,7 @@ _EARLY_ROUNDS = 0.3
 
 
 class FrameTask:
-    """Every round of the network is held to the truth, the last one most."""
+    """Every round of the network is compared with the truth; the last one counts most."""
 
     loss_names = ("total",)
     final_rate = 0.02

@@ -1,6 +1,6 @@
 """From scattered keypoints to a map a network can read: who is nearest, and how far away.
 
-Isolated dots in an empty map leave dots in the reconstruction. Here every pixel is told the
+Isolated dots in an empty map leave dots in the reconstruction. Here every pixel knows the
 row of its nearest keypoints, and where it lies from them; the network embeds each descriptor
 once, as one row, and gathers. Blocks of 2×2 pixels share one entry: what a descriptor says is
 coarser than that. The map covers the padded picture, so that any size fits.

@@ -1,6 +1,6 @@
 """Begin a run with what another network has learned: painting is the same for every input.
 
-Where the new network is told more than the old one, the new inputs begin at weight zero, so
+Where the new network is given more than the old one, the new inputs begin at weight zero, so
 that it starts as the old one. Where it reads other rows, their embedding is learned anew and
 only the painter is taken over.
 """

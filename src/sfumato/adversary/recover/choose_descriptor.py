@@ -84,7 +84,7 @@ def held_twice(vectors: Whole) -> NDArray[np.bool_]:
     return np.asarray(count[inverse.reshape(-1)] > 1)
 
 
-def strangers(vectors: Whole, position: Doubles) -> bool:
+def are_unrelated(vectors: Whole, position: Doubles) -> bool:
     """Whether vectors (c, n) at one position in the picture look no more alike than any others.
 
     Orientations of one corner are the same patch turned, so descriptors beat a random partner

@@ -37,7 +37,7 @@ class Neighbours:
     rows       (N, k) rows of the database
     distances  (N, k) in double precision
     is_word    (N, k) at distance zero and of the picture's sub-database: used by the lifting
-    part       the sub-database of the picture, None where there is no telling
+    part       the sub-database of the picture, None where it cannot be known
     """
 
     rows: Rows

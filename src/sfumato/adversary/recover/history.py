@@ -2,7 +2,7 @@
 
 Fresh lifts of one embedding meet in it, so two are enough. Lifts of several pictures of one person
 nearly meet, in something near to all of them. Parallel subspaces, as a memoised lift gives them,
-never meet: they tell together what each tells alone. Words vote.
+never meet: together they say no more than one alone. Words vote.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _not_the_word(
 ) -> Recovered:
     """Lifts that drew one word alike meet in a line, with two points of unit length.
 
-    One is the word, the other the embedding; who has the words knows which.
+    One is the word, the other the embedding; whoever has the words knows which.
     """
     shared = np.sum([subspace.bases[0].T @ subspace.bases[0] for subspace in lifted], axis=0)
     along = np.linalg.eigh(shared)[1][:, -1]
@@ -133,7 +133,7 @@ def _is_parallel(a: Lifted, b: Lifted) -> bool:
 def _within_one_span(
     lifts: list[SubspaceRelease], lifted: list[Lifted], points: NDArray[np.float32] | None
 ) -> Recovered:
-    """Each guessed alone, as one lift is, and the guesses averaged: nothing else is to be had."""
+    """The mean of the guesses from each lift alone: together they say no more."""
     guesses = []
     for release, subspace in zip(lifts, lifted, strict=True):
         target = subspace.points + subspace.bases[:, 0]

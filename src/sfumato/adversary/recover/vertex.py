@@ -17,7 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.adversary.recover.base import Recovered, check_kind, with_keypoints
-from sfumato.adversary.recover.choose_descriptor import Candidates, chances, held_twice, strangers
+from sfumato.adversary.recover.choose_descriptor import (
+    Candidates,
+    are_unrelated,
+    chances,
+    held_twice,
+)
 from sfumato.adversary.recover.geometry import database_points
 from sfumato.adversary.recover.lattice import Precision, WholeVectors, whole_vectors
 from sfumato.adversary.recover.zeros import sparsest_point
@@ -226,7 +231,7 @@ def _certified(
     repeated = np.zeros(len(rows), dtype=np.bool_)
     repeated[pool.row[held_twice(pool.vectors)]] = True
     single = alone[pool.row]
-    altered = int((alone & repeated).sum()) > _MAX_SHARED * len(rows) or strangers(
+    altered = int((alone & repeated).sum()) > _MAX_SHARED * len(rows) or are_unrelated(
         pool.vectors[single], pool.position[pool.row[single]]
     )
     if altered or (sizes == 0).mean() > _MAX_EMPTY:

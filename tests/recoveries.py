@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -50,15 +50,7 @@ def picture(count: int = 40, *, seed: int = 3) -> Features:
     """Features at different places, ordered by place as releases order them."""
     features = features_of(like_sift(count, seed=seed), extractor="sift", seed=seed)
     grid = np.stack([np.arange(count) % 30, np.arange(count) // 30], axis=1) * 10.0
-    return Features(
-        keypoints=grid.astype(np.float32),
-        descriptors=features.descriptors,
-        scores=features.scores,
-        scales=features.scales,
-        angles=features.angles,
-        image_size=features.image_size,
-        extractor="sift",
-    )
+    return replace(features, keypoints=grid.astype(np.float32))
 
 
 def crowded(count: int, seed: int) -> Features:
@@ -67,14 +59,21 @@ def crowded(count: int, seed: int) -> Features:
     places = features.keypoints.copy()
     places[1::3] = places[:-1:3][: len(places[1::3])]
     order = np.random.default_rng(seed).permutation(count)
-    return Features(
-        keypoints=places[order],
-        descriptors=features.descriptors[order],
-        scores=features.scores,
-        scales=features.scales,
-        angles=features.angles,
-        image_size=features.image_size,
-        extractor="sift",
+    return replace(features, keypoints=places[order], descriptors=features.descriptors[order])
+
+
+def release_of(words: Any, num_words: int, epsilon: float) -> WordRelease:
+    """These words at different places, of a dictionary that nobody has to build."""
+    count = len(words)
+    grid = np.stack([np.arange(count) % 600, np.arange(count) // 600], axis=1)
+    return WordRelease(
+        words=np.asarray(words, dtype=np.uint32),
+        num_words=num_words,
+        dictionary="0" * 64,
+        epsilon=epsilon,
+        keypoints=grid.astype(np.float32),
+        image_size=(640, 480),
+        extractor="tiny",
     )
 
 

@@ -61,7 +61,7 @@ def test_both_servers_are_given_the_same_bytes(result: DemoResult) -> None:
 def test_figures_follow_from_the_answers(result: DemoResult, scene: Scene) -> None:
     for row in result.rows:
         for answer, view in zip(row.answers, scene.queries, strict=True):
-            pose = answer.found.pose
+            pose = answer.localization.pose
             assert (pose is None) == (answer.error_cm is None)
             if pose is None:
                 assert not answer.is_right

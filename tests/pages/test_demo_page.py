@@ -27,7 +27,7 @@ from sfumato.pages.demo_result import (
 )
 from sfumato.pages.demo_text import as_dict, cells, centimetres, headings, notes
 from sfumato.pages.demo_words import roomy_rows, star_path
-from sfumato.pages.pictures import patch_at, telling_keypoint
+from sfumato.pages.pictures import clear_keypoint, patch_at
 from sfumato.server.mapping.map import Map
 from support import features_of
 
@@ -276,7 +276,7 @@ def test_the_patch_of_a_keypoint_is_turned_upright() -> None:
 
 def test_the_close_up_finds_the_same_keypoint_on_both_sides() -> None:
     example = a_result().examples[0]
-    found = telling_keypoint(example.view, example.features, example.release)
+    found = clear_keypoint(example.view, example.features, example.release)
     assert found is not None
     row, sent = found
     assert example.release.keypoints[sent] == pytest.approx(

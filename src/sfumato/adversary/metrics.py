@@ -1,7 +1,7 @@
 """How near a reconstruction is to the picture, and how sure a mean over pictures is.
 
 MAE, SSIM and PSNR compare pixels. None of them knows a face: a picture can score low and show
-who is in it. Object recall asks a detector what it still finds; any will do.
+who is in it. `match_boxes` counts what a detector still finds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from skimage import metrics
 
 from sfumato.core.checks import check_finite
 from sfumato.core.errors import InvalidInput, Mismatch
-from sfumato.detectors.base import Boxes, Detector, check_boxes, overlap
+from sfumato.detectors.base import Boxes, overlap
 
 #: A window of SSIM, in pixels a side; a picture must hold one.
 WINDOW = 7
@@ -134,26 +134,18 @@ def share_interval(
     return Interval(float(hit.sum() / count), float(low), float(high), count)
 
 
-def object_recall(
-    real: NDArray[np.uint8], made: NDArray[np.uint8], detector: Detector
-) -> tuple[int, int]:
+def match_boxes(real: Boxes, made: Boxes) -> tuple[int, int]:
     """How many objects of the picture are found again in the reconstruction, of how many.
 
     Found again: same class, boxes that overlap by at least half (IoU ≥ .5) [reverse §5.2];
-    every box counts once.
+    every box counts once, the best overlaps are paired first.
     """
-    size = (real.shape[1], real.shape[0])
-    return match_boxes(check_boxes(detector(real), size), check_boxes(detector(made), size))
-
-
-def match_boxes(real: Boxes, made: Boxes) -> tuple[int, int]:
-    """The same from boxes: the best overlaps are paired first."""
     shared = overlap(real.corners, made.corners)
     same = np.array([[a == b for b in made.classes] for a in real.classes], dtype=np.bool_)
     shared[~same.reshape(shared.shape)] = 0
-    found = 0
+    matched = 0
     while shared.size and shared.max() >= SAME_PLACE:
         row, column = np.unravel_index(shared.argmax(), shared.shape)
         shared[row], shared[:, column] = 0, 0
-        found += 1
-    return found, len(real)
+        matched += 1
+    return matched, len(real)

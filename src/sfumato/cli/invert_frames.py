@@ -35,12 +35,8 @@ def run(
     Example: sfumato invert frames --data photos/ -o frames.onnx --validation others/
     """
     check_output(output, ".onnx")
-    from sfumato.adversary.invert.frames_train import (
-        FrameTrainOptions,
-        check_export,
-        export_frames,
-        train_frames,
-    )
+    from sfumato.adversary.invert.export import check_export, export_frames
+    from sfumato.adversary.invert.frames_train import FrameTrainOptions, train_frames
 
     check_export(output)
     options = FrameTrainOptions(
@@ -55,7 +51,7 @@ def run(
     facts = {
         "steps": report.steps,
         "of": report.total,
-        "loss": report.loss,
+        "loss": report.losses["total"],
         **report.scores,
         "output": str(output),
     }

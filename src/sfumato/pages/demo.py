@@ -6,6 +6,7 @@ with secure randomness, as a real one is, so figures vary a little between runs.
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -55,7 +56,15 @@ def run_demo(
     world.word_index(dictionary)
     pipeline = Pipeline(Plain(), extractor=dictionary.extractor)
     features = [select(view.image, pipeline, rng=source) for view in scene.queries]
-    ask = _Asking(scene.queries, world, settings, progress)
+    total = len(scene.queries) * (1 + 2 * len(settings.epsilons))
+    num_done = itertools.count(1)
+
+    def ask(server: Server, sent: list[bytes]) -> tuple[Answer, ...]:
+        answers = []
+        for data, view in zip(sent, scene.queries, strict=True):
+            answers.append(_answer(server, data, view, world, settings))
+            progress("localizing", next(num_done), total)
+        return tuple(answers)
 
     rows = [Row(RAW, None, None, ask(localize, _sent(scene.queries, features, Plain(), source)))]
     sent_at: dict[float, list[bytes]] = {}
@@ -90,37 +99,21 @@ def by_the_paper(release: KeypointRelease, world: Map) -> Localization:
     return paper_localize(release, world)
 
 
-class _Asking:
-    """Hands bytes to a server, one query after the other, and compares with the truth."""
-
-    def __init__(
-        self, queries: Sequence[View], world: Map, settings: DemoSettings, progress: Progress
-    ) -> None:
-        self._queries, self._world, self._settings = queries, world, settings
-        self._progress, self._done = progress, 0
-        self._total = len(queries) * (1 + 2 * len(settings.epsilons))
-
-    def __call__(self, server: Server, sent: list[bytes]) -> tuple[Answer, ...]:
-        return tuple(
-            self._answer(server, data, view) for data, view in zip(sent, self._queries, strict=True)
-        )
-
-    def _answer(self, server: Server, data: bytes, view: View) -> Answer:
-        start = time.perf_counter()
-        release = Release.from_bytes(data)
-        if not isinstance(release, KeypointRelease):
-            raise InvalidInput(f"a release of {release.kind} cannot be localized.")
-        found = server(release, self._world)
-        seconds = time.perf_counter() - start
-        self._done += 1
-        self._progress("localizing", self._done, self._total)
-        error_cm = error_deg = None
-        is_right = False
-        if found.pose is not None:
-            metres, error_deg = found.pose.error_to(view.pose)
-            error_cm = 100 * metres
-            is_right = error_cm <= self._settings.max_cm and error_deg <= self._settings.max_deg
-        return Answer(len(release), len(data), seconds, found, error_cm, error_deg, is_right)
+def _answer(server: Server, data: bytes, view: View, world: Map, settings: DemoSettings) -> Answer:
+    """Hand bytes to a server, and compare its pose with the truth."""
+    start = time.perf_counter()
+    release = Release.from_bytes(data)
+    if not isinstance(release, KeypointRelease):
+        raise InvalidInput(f"a release of {release.kind} cannot be localized.")
+    localization = server(release, world)
+    seconds = time.perf_counter() - start
+    error_cm = error_deg = None
+    is_right = False
+    if localization.pose is not None:
+        metres, error_deg = localization.pose.error_to(view.pose)
+        error_cm = 100 * metres
+        is_right = error_cm <= settings.max_cm and error_deg <= settings.max_deg
+    return Answer(len(release), len(data), seconds, localization, error_cm, error_deg, is_right)
 
 
 def _sent(
@@ -131,8 +124,8 @@ def _sent(
 ) -> list[bytes]:
     """What leaves the device for every query."""
     return [
-        send(found, mechanism, rng=source, camera=view.camera).to_bytes()
-        for view, found in zip(queries, features, strict=True)
+        send(described, mechanism, rng=source, camera=view.camera).to_bytes()
+        for view, described in zip(queries, features, strict=True)
     ]
 
 

@@ -12,7 +12,7 @@ from sfumato.pages import demo_text
 from sfumato.pages.demo_drawings import FloorPlan, share_chart
 from sfumato.pages.demo_result import OURS, PAPER, RAW, WORKS, DemoResult, Row
 from sfumato.pages.demo_words import dots_path, roomy_rows, star_path, stars_path
-from sfumato.pages.pictures import keypoint_picture, patch_at, telling_keypoint
+from sfumato.pages.pictures import clear_keypoint, keypoint_picture, patch_at
 from sfumato.pages.render import render
 from sfumato.server.ldp_feat_recipe import MAX_ITERATIONS
 
@@ -59,9 +59,9 @@ class CloseUp:
 
 
 def _close_up(result: DemoResult) -> CloseUp | None:
-    """A keypoint of the first example that stands for itself; None where there is none."""
+    """A keypoint of the first example that is alone at its position; None where there is none."""
     example = result.examples[0]
-    rows = telling_keypoint(example.view, example.features, example.release)
+    rows = clear_keypoint(example.view, example.features, example.release)
     if rows is None:
         return None
     row, sent_row = rows

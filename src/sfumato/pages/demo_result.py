@@ -57,7 +57,7 @@ class Answer:
     num_keypoints: int
     num_bytes: int
     seconds: float
-    found: Localization
+    localization: Localization
     error_cm: float | None
     error_deg: float | None
     is_right: bool
@@ -81,11 +81,11 @@ class Row:
 
     @property
     def num_wrong(self) -> int:
-        return sum(answer.found.localized and not answer.is_right for answer in self.answers)
+        return sum(answer.localization.localized and not answer.is_right for answer in self.answers)
 
     @property
     def num_unanswered(self) -> int:
-        return sum(not answer.found.localized for answer in self.answers)
+        return sum(not answer.localization.localized for answer in self.answers)
 
     @property
     def share_right(self) -> float:

@@ -81,7 +81,7 @@ def centimetres(error_cm: float | None) -> str:
 def outcome(answer: Answer) -> str:
     """What a server answered, beside the truth."""
     if answer.error_cm is None or answer.error_deg is None:
-        return f"no answer ({answer.found.reason})"
+        return f"no answer ({answer.localization.reason})"
     return f"{distance(answer)} and {answer.error_deg:.1f}°"
 
 
@@ -123,7 +123,7 @@ def _wrong_poses(result: DemoResult) -> tuple[str, ...]:
         for row in result.rows
         if row.method == OURS
         for answer in row.answers
-        if answer.found.localized and not answer.is_right
+        if answer.localization.localized and not answer.is_right
     ]
     if not wrong:
         return ()

@@ -26,18 +26,13 @@ def star_path(word: NDArray[Any], left: float, top: float, size: float) -> str:
     strength = np.asarray(word, dtype=np.float64).reshape(_CELLS, _CELLS, _DIRECTIONS)
     strength = strength / max(float(strength.max()), 1e-9)
     cell = size / _CELLS
-    path: list[str] = []
-    for row in range(_CELLS):
-        for column in range(_CELLS):
-            x, y = left + (column + 0.5) * cell, top + (row + 0.5) * cell
-            for direction in range(_DIRECTIONS):
-                length = float(strength[row, column, direction])
-                if length < _FAINT:
-                    continue
-                angle = direction * math.pi / 4  # counter-clockwise, while y points down
-                dx = 0.56 * cell * length * math.cos(angle)
-                dy = -0.56 * cell * length * math.sin(angle)
-                path.append(f"M{x:.1f} {y:.1f}l{dx:.1f} {dy:.1f}")
+    path = []
+    for row, column, direction in np.argwhere(strength >= _FAINT).tolist():
+        x, y = left + (column + 0.5) * cell, top + (row + 0.5) * cell
+        length = 0.56 * cell * float(strength[row, column, direction])
+        angle = direction * math.pi / 4  # counter-clockwise, while y points down
+        dx, dy = length * math.cos(angle), -length * math.sin(angle)
+        path.append(f"M{x:.1f} {y:.1f}l{dx:.1f} {dy:.1f}")
     return "".join(path)
 
 

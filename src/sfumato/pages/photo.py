@@ -100,19 +100,19 @@ def _open_networks(
     extractor: str, folder: str | Path | None, threads: int | None
 ) -> dict[str, Inverter]:
     """The network for raw descriptors, which must be there, and those of other kinds that are."""
-    paths = {"raw": find_network(extractor, "raw", folder)}
-    for kind in ENCODERS:
-        if kind != "raw" and has_network(extractor, kind, folder):
-            paths[kind] = find_network(extractor, kind, folder)
-    found = {kind: Inverter(path, threads=threads) for kind, path in paths.items()}
-    for kind, inverter in found.items():
-        told = (inverter.architecture.extractor, inverter.architecture.kind)
-        if told != (extractor, kind):
+    inverters = {
+        kind: Inverter(find_network(extractor, kind, folder), threads=threads)
+        for kind in ENCODERS
+        if kind == "raw" or has_network(extractor, kind, folder)
+    }
+    for kind, inverter in inverters.items():
+        trained_for = (inverter.architecture.extractor, inverter.architecture.kind)
+        if trained_for != (extractor, kind):
             raise InvalidInput(
                 f"{inverter.path} must be a network for {extractor} {kind}, it is one for "
-                f"{' '.join(told)}; name it after what it is."
+                f"{' '.join(trained_for)}; name it after what it is."
             )
-    return found
+    return inverters
 
 
 def _words(
@@ -132,7 +132,7 @@ def _words(
             "give others."
         )
     own = dictionary.words if public is not None else dictionary.words[::2]
-    strangers = public.words if public is not None else dictionary.words[1::2]
+    others = public.words if public is not None else dictionary.words[1::2]
     count = len(own) // NUM_SUB_DATABASES * NUM_SUB_DATABASES
     needed = NUM_SUB_DATABASES * max((m // 2 for m in settings.dimensions), default=0)
     lifting, left_out = None, []
@@ -144,7 +144,7 @@ def _words(
         lifting = Dictionary.from_words(
             np.ascontiguousarray(own[:count]), extractor=settings.extractor, provenance="a part"
         )
-    return Words(dictionary, lifting, np.ascontiguousarray(strangers), public is None), left_out
+    return Words(dictionary, lifting, np.ascontiguousarray(others), public is None), left_out
 
 
 def _facts(inverter: Inverter) -> NetworkFacts:

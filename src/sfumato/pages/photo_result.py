@@ -77,13 +77,13 @@ class Words:
 
     dictionary  K of the LDP releases
     lifting     W, the words subspaces are drawn through; None where nothing can be lifted
-    strangers   Z, other descriptors that the attacker has
+    public      Z, other descriptors that the attacker has
     halves      whether W and Z are the two halves of K
     """
 
     dictionary: Dictionary
     lifting: Dictionary | None
-    strangers: NDArray[Any]
+    public: NDArray[Any]
     halves: bool
 
 

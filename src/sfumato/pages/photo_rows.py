@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,27 +82,26 @@ class Attacker:
         """What can be painted without any descriptor."""
         mean = self._photo.reshape(-1, 3).mean(axis=0) / 255
         flat = np.broadcast_to(mean.astype(np.float32), self._photo.shape)
-        found = [Baseline("mean colour", flat, compare(self._photo, flat))]
-        painter = self._painters.get("positions")
-        if painter is not None:
-            made = painter.reconstruct(self._features).picture
-            found.append(Baseline("positions only", made, compare(self._photo, made)))
-        return tuple(found)
+        pictures = {"mean colour": flat}
+        if "positions" in self._painters:
+            painted = self._painters["positions"].reconstruct(self._features)
+            pictures["positions only"] = painted.picture
+        return tuple(
+            Baseline(name, picture, compare(self._photo, picture))
+            for name, picture in pictures.items()
+        )
 
     def _raw(self) -> None:
         mechanism, source = Plain(), SeededRandom(self._settings.seed)
         release = mechanism.release(self._features, rng=source)
-        made = self._painters["raw"].reconstruct(release)
+        painted = self._painters["raw"].reconstruct(release)
         self._add(
-            PhotoRow(
-                mechanism=RAW,
-                event=mechanism.event(self._features),
-                num_bytes=len(release.to_bytes()),
-                picture=made.picture,
-                similarity=compare(self._photo, made.picture),
-                knowledge=RECOVERIES["vertex"],
-                remark=made.remark,
-            )
+            painted.picture,
+            mechanism=RAW,
+            event=mechanism.event(self._features),
+            num_bytes=len(release.to_bytes()),
+            knowledge=RECOVERIES["vertex"],
+            remark=painted.remark,
         )
 
     def _lifted(self, dimension: int, words: Words) -> None:
@@ -110,48 +110,36 @@ class Attacker:
         # A descriptor of nothing but zeros has no direction to lift.
         solid = self._features.take(np.flatnonzero(self._features.descriptors.any(axis=1)))
         lift = lift_picture(solid, mechanism, len(solid), settings.seed)
-        size = len(lift.release.to_bytes())
-
-        def add(
-            attack: str, knowledge: str, picture: NDArray[np.float32], right: float | None
-        ) -> None:
-            self._add(
-                PhotoRow(
-                    mechanism=LIFTED,
-                    event=mechanism.event(solid),
-                    num_bytes=size,
-                    picture=picture,
-                    similarity=compare(self._photo, picture),
-                    attack=attack,
-                    knowledge=knowledge,
-                    dimension=dimension,
-                    right=right,
-                )
-            )
-
+        sent: dict[str, Any] = {
+            "mechanism": LIFTED,
+            "event": mechanism.event(solid),
+            "num_bytes": len(lift.release.to_bytes()),
+            "dimension": dimension,
+        }
         for attack in settings.attacks:
-            found = self._recover(attack, lift.release, words)
-            away = np.linalg.norm(found.descriptors - lift.truth, axis=1)
-            plain = as_sent_plainly(lift.release, found)
+            recovered = self._recover(attack, lift.release, words)
+            distance = np.linalg.norm(recovered.descriptors - lift.truth, axis=1)
+            plain = as_sent_plainly(lift.release, recovered)
             picture = self._painters["raw"].reconstruct(plain).picture
-            add(attack, RECOVERIES[attack], picture, float((away < EXACT).mean()))
-        painter = self._painters.get("subspace")
-        if painter is not None:
+            right = float((distance < EXACT).mean())
+            self._add(picture, attack=attack, knowledge=RECOVERIES[attack], right=right, **sent)
+        if "subspace" in self._painters:
             try:
-                picture = painter.reconstruct(lift.release).picture
+                picture = self._painters["subspace"].reconstruct(lift.release).picture
             except Mismatch:
                 self.left_out.append(
                     f"the network for subspaces at m = {dimension}: it is for another dimension"
                 )
             else:
-                add(DIRECT, "a network trained on subspaces", picture, None)
+                knowledge = "a network trained on subspaces"
+                self._add(picture, attack=DIRECT, knowledge=knowledge, **sent)
 
     def _recover(self, attack: str, release: SubspaceRelease, words: Words) -> Recovered:
         progress = self._progress
         if attack == "nearest":
-            return nearest_attack(release, database=words.strangers, progress=progress)
+            return nearest_attack(release, database=words.public, progress=progress)
         if attack == "clustering":
-            return clustering_attack(release, database=words.strangers, progress=progress)
+            return clustering_attack(release, database=words.public, progress=progress)
         if attack == "vertex":
             return vertex_attack(release, progress=progress)
         assert words.lifting is not None
@@ -166,31 +154,19 @@ class Attacker:
         settings = self._settings
         mechanism = SubsetMechanism(epsilon, settings.subset_size, words.dictionary)
         release, truth, _ = draw_words(self._features, mechanism, settings.seed)
-        size = len(release.to_bytes())
-
-        def add(
-            attack: str, knowledge: str, picture: NDArray[np.float32], right: float | None
-        ) -> None:
-            self._add(
-                PhotoRow(
-                    mechanism=WORDS,
-                    event=mechanism.event(self._features),
-                    num_bytes=size,
-                    picture=picture,
-                    similarity=compare(self._photo, picture),
-                    attack=attack,
-                    knowledge=knowledge,
-                    keep_probability=mechanism.keep_probability,
-                    right=right,
-                )
-            )
-
+        sent: dict[str, Any] = {
+            "mechanism": WORDS,
+            "event": mechanism.event(self._features),
+            "num_bytes": len(release.to_bytes()),
+            "keep_probability": mechanism.keep_probability,
+        }
         guess = guess_words(release, seed=settings.seed)
         plain = words_as_sent_plainly(release, guess.words, words.dictionary)
         picture = self._painters["raw"].reconstruct(plain).picture
-        add("posterior", "the dictionary", picture, float((guess.words == truth).mean()))
-        painter = self._painters.get("words")
-        if painter is not None:
+        right = float((guess.words == truth).mean())
+        self._add(picture, attack="posterior", knowledge="the dictionary", right=right, **sent)
+        if "words" in self._painters:
+            painter = self._painters["words"]
             try:
                 picture = painter.reconstruct(release, dictionary=words.dictionary).picture
             except Mismatch:
@@ -199,9 +175,11 @@ class Attacker:
                     "per descriptor"
                 )
             else:
-                add(DIRECT, "the dictionary, and a network trained on words", picture, None)
+                knowledge = "the dictionary, and a network trained on words"
+                self._add(picture, attack=DIRECT, knowledge=knowledge, **sent)
 
-    def _add(self, row: PhotoRow) -> None:
-        self._rows.append(row)
+    def _add(self, picture: NDArray[np.float32], **facts: Any) -> None:
+        similarity = compare(self._photo, picture)
+        self._rows.append(PhotoRow(picture=picture, similarity=similarity, **facts))
         done = sum(row.attack != DIRECT for row in self._rows)
         self._progress(_STAGE, done, self._total)

@@ -124,7 +124,8 @@ def as_dict(result: PhotoResult) -> dict[str, Any]:
         ],
         "rows": [_row(row) for row in result.rows],
         "baselines": [
-            {"name": one.name, **_similarity(one.similarity)} for one in result.baselines
+            {"name": baseline.name, **_similarity(baseline.similarity)}
+            for baseline in result.baselines
         ],
         "left_out": list(result.left_out),
     }

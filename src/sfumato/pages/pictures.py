@@ -56,9 +56,7 @@ def patch_at(image: NDArray[Any], features: Features, row: int) -> NDArray[np.ui
     return np.asarray(patch, dtype=np.uint8)
 
 
-def telling_keypoint(
-    view: View, features: Features, release: WordRelease
-) -> tuple[int, int] | None:
+def clear_keypoint(view: View, features: Features, release: WordRelease) -> tuple[int, int] | None:
     """The strongest large keypoint on the visitor: its row in the features and in the release.
 
     Its position must be its own, or the device itself could not tell which row is whose.
@@ -66,9 +64,9 @@ def telling_keypoint(
     left, top, right, bottom = view.person_box or (0, 0, *features.image_size)
     x, y = features.keypoints.T
     # Head and chest: the upper 40 % of her.
-    telling = (x > left) & (x < right) & (y > top) & (y < top + 0.4 * (bottom - top))
-    telling &= (features.scales >= _LARGE) & (features.scales <= 3 * _LARGE)
-    ranked = np.argsort(~telling, kind="stable")  # features come strongest first
+    on_person = (x > left) & (x < right) & (y > top) & (y < top + 0.4 * (bottom - top))
+    on_person &= (features.scales >= _LARGE) & (features.scales <= 3 * _LARGE)
+    ranked = np.argsort(~on_person, kind="stable")  # features come strongest first
     steps = snap(features.keypoints, features.image_size)
     sent = release.keypoints * (1 << position_shift(features.image_size))
     for row in ranked.tolist():

@@ -7,6 +7,6 @@ from sfumato.core.extras import need
 need(
     "service",
     "sfumato.service",
-    *("fastapi", "prometheus_client", "starlette", "uvicorn"),
+    *("fastapi", "jinja2", "prometheus_client", "starlette", "uvicorn"),
     *("numba", "poselib", "pycolmap", "scipy", "threadpoolctl"),
 )

@@ -9,16 +9,9 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from sfumato.adversary.invert import data
-from sfumato.adversary.invert.data import (
-    DataOptions,
-    Example,
-    ExampleSource,
-    View,
-    find_pictures,
-    fit_square,
-    random_crop,
-)
+from sfumato.adversary.invert import crops
+from sfumato.adversary.invert.crops import CropSource, find_pictures, fit_square, random_crop
+from sfumato.adversary.invert.data import DataOptions, Example, PaintRecipe, View
 from sfumato.adversary.invert.sparse import MapOptions
 from sfumato.core.errors import InvalidInput
 from sfumato.core.types import Features
@@ -29,10 +22,10 @@ MAPS = MapOptions(multiple=16)
 
 def source(
     folder: Path, cache: Path | None = None, view: View | None = None, **options: float
-) -> ExampleSource:
+) -> CropSource[Example]:
     settings = DataOptions(crop=64, variants=2, **options)  # type: ignore[arg-type]
     found = find_pictures([folder], 64)
-    return ExampleSource(found, view or View(), settings, MAPS, 3, cache)
+    return CropSource(found, PaintRecipe(view or View(), settings, MAPS), 3, cache)
 
 
 def same(a: Example, b: Example) -> bool:
@@ -72,7 +65,7 @@ def test_every_picture_comes_once_per_epoch(folder: Path, monkeypatch: pytest.Mo
         return decode_image(path)
 
     made = source(folder)
-    monkeypatch.setattr(data, "decode_image", noted)
+    monkeypatch.setattr(crops, "decode_image", noted)
     made.batch(0, 5)
     made.batch(1, 5)
     assert sorted(seen[:5]) == sorted(seen[5:]) == sorted(folder.iterdir())

@@ -12,16 +12,15 @@ from PIL import Image
 from skimage import data
 
 from commands import sfumato, sfumato_json
-from sfumato.adversary.invert.data import fit_square
-from sfumato.adversary.invert.frames_data import FrameDataOptions, whole_pictures
-from sfumato.adversary.invert.frames_train import FrameTrainOptions, export_frames, train_frames
-from sfumato.adversary.invert.keypoint_angles import (
-    FrameNetwork,
-    find_neighbourhood,
-    peak_angles,
-    turn_errors,
-)
+from sfumato.adversary.invert.architecture import FrameArchitecture
+from sfumato.adversary.invert.checkpoints import find_checkpoint
+from sfumato.adversary.invert.crops import fit_square
+from sfumato.adversary.invert.export import export_frames
+from sfumato.adversary.invert.frames_data import FrameDataOptions, FrameRecipe, Posed
+from sfumato.adversary.invert.frames_train import FrameTrainOptions, train_frames
+from sfumato.adversary.invert.keypoint_angles import FrameNetwork, peak_angles, turn_errors
 from sfumato.core.errors import InvalidInput, Mismatch, Missing
+from sfumato.features import extract
 from support import hide_packages
 
 
@@ -33,14 +32,16 @@ def photograph(side: int) -> NDArray[np.uint8]:
 @pytest.mark.needs("train")
 def test_training_resumes_to_the_same_network_and_onnx_agrees(folder: Path, tmp_path: Path) -> None:
     small = FrameDataOptions(smallest=64, largest=80, variants=2, min_keypoints=5)
-    shape = {"width": 16, "hidden": 24, "rounds": 2, "neighbours": 6}
 
-    def train(run: str, steps: int, total: int = 6) -> Any:
-        options = FrameTrainOptions(steps=total, batch=2, checkpoint_every=1, threads=1)
-        stop = _Stop(steps)
+    def train(run: str, steps: int, width: int = 16) -> Any:
         try:
             return train_frames(
-                folder, tmp_path / run, shape=shape, data=small, options=options, progress=stop
+                folder,
+                tmp_path / run,
+                architecture=FrameArchitecture(width, hidden=24, rounds=2, neighbours=6),
+                data=small,
+                options=FrameTrainOptions(steps=6, batch=2, checkpoint_every=1, threads=1),
+                progress=_Stop(steps),
             )
         except KeyboardInterrupt:
             return None
@@ -53,20 +54,19 @@ def test_training_resumes_to_the_same_network_and_onnx_agrees(folder: Path, tmp_
     assert (tmp_path / "whole.onnx").read_bytes() == (tmp_path / "parts.onnx").read_bytes()
     with pytest.raises(InvalidInput, match="does not exist; make it first"):
         export_frames(tmp_path / "whole", tmp_path / "absent" / "net.onnx")
-    with pytest.raises(InvalidInput, match="holds no network for frames"):
+    with pytest.raises(InvalidInput, match="holds no whole checkpoint"):
         export_frames(tmp_path, tmp_path / "net.onnx")
-    shape["width"] = 20
-    with pytest.raises(Mismatch, match=r"shape.width = 16, 20 is asked for"):
-        train("whole", 99)
+    with pytest.raises(Mismatch, match=r"its width is 16, 20 is asked for"):
+        train("whole", 99, width=20)
 
 
 @pytest.mark.needs("train")
 def test_torch_and_onnx_agree(folder: Path, tmp_path: Path) -> None:
     import torch
 
-    from sfumato.adversary.invert.frames_data import FrameExample
-    from sfumato.adversary.invert.frames_loop import collate, part_of, read_run
-    from sfumato.adversary.invert.frames_network import FrameArchitecture, FrameGuesser
+    from sfumato.adversary.invert.frames_network import FrameGuesser
+    from sfumato.adversary.invert.frames_task import collate
+    from sfumato.adversary.invert.loop import load_weights
 
     train_frames(
         folder,
@@ -75,15 +75,15 @@ def test_torch_and_onnx_agree(folder: Path, tmp_path: Path) -> None:
         options=FrameTrainOptions(steps=3, threads=1),
     )
     export_frames(tmp_path / "run", tmp_path / "net.onnx")
-    network = FrameGuesser(FrameArchitecture()).eval()
-    network.load_state_dict(part_of(read_run(tmp_path / "run")[0], "average"))
-    Image.fromarray(photograph(256)).save(tmp_path / "astronaut.png")
-    (astronaut,) = whole_pictures([tmp_path / "astronaut.png"], 256, 1000)
+    checkpoint = find_checkpoint(tmp_path / "run", FrameArchitecture)
+    network = FrameGuesser(checkpoint.architecture).eval()
+    load_weights(network, checkpoint.parts["average"])
+    recipe = FrameRecipe(FrameDataOptions(), checkpoint.architecture.neighbours)
+    astronaut = Posed.of(extract(photograph(256), max_keypoints=1000))
     for count in (1, 5, 200):
         some = astronaut.take(np.arange(count))
-        near = find_neighbourhood(some.keypoints, some.size, network.architecture.neighbours)
         with torch.inference_mode():
-            logits, sizes = network(*collate([FrameExample(some, near, np.ones(count, bool))]))
+            logits, sizes = network(*collate([recipe.surrounded(some, np.ones(count, bool))]))
         found = FrameNetwork(tmp_path / "net.onnx", threads=1)
         made_sizes, made_angles = found.infer(some.rows, some.keypoints, some.size)
         assert np.abs(np.log2(made_sizes) - sizes.numpy()).max() < 1e-4

@@ -10,8 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from skimage import data
 
-from sfumato.adversary.invert.data import fit_square
-from sfumato.adversary.invert.encoders import scale_descriptors
+from sfumato.adversary.invert.crops import fit_square
 from sfumato.adversary.invert.frames_data import Posed
 from sfumato.adversary.invert.keypoint_angles import (
     BINS,
@@ -27,14 +26,7 @@ from sfumato.features import extract
 
 
 def posed(picture: NDArray[np.uint8]) -> Posed:
-    features = extract(picture, max_keypoints=1000)
-    return Posed(
-        scale_descriptors(features.descriptors, "sift"),
-        features.keypoints,
-        features.scales,
-        features.angles,
-        features.image_size,
-    )
+    return Posed.of(extract(picture, max_keypoints=1000))
 
 
 def photograph(side: int = 256) -> NDArray[np.uint8]:

@@ -44,5 +44,5 @@ def test_names_that_do_not_exist_are_refused(tmp_path: Path) -> None:
         network_file("sift", "dots")
     with pytest.raises(InvalidInput, match="extractor must be one of"):
         find_network("../sift")
-    with pytest.raises(InvalidInput, match="looked for in a folder"):
+    with pytest.raises(InvalidInput, match="networks must be a folder"):
         find_network(folder=tmp_path / "absent")

@@ -43,7 +43,7 @@ def test_onnx_and_torch_agree_at_any_size(
 
     from sfumato.adversary.invert.data import Example
     from sfumato.adversary.invert.encoders import encode
-    from sfumato.adversary.invert.loop import collate
+    from sfumato.adversary.invert.paint_task import collate
     from sfumato.adversary.invert.sparse import map_pixels
 
     channels = 131 if frames == "given" else 128
@@ -109,4 +109,4 @@ def test_missing_packages_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_a_folder_without_a_checkpoint_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="holds no whole checkpoint"):
-        find_checkpoint(tmp_path)
+        find_checkpoint(tmp_path, Architecture)

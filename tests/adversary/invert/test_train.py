@@ -69,7 +69,7 @@ def test_bad_options_are_refused() -> None:
 
 
 def losses(run: Path) -> Any:
-    found = last_checkpoint(run)
+    found = last_checkpoint(run, Architecture)
     assert found is not None
     return found.losses
 
@@ -97,7 +97,7 @@ def test_a_run_stopped_anywhere_resumes_to_the_same_losses_and_weights(
             train(folder, tmp_path / "parts", progress=stop_at(step))
     assert train(folder, tmp_path / "parts").losses == whole.losses
     assert np.array_equal(losses(tmp_path / "parts"), losses(tmp_path / "whole"))
-    one, other = (last_checkpoint(tmp_path / name) for name in ("whole", "parts"))
+    one, other = (last_checkpoint(tmp_path / name, Architecture) for name in ("whole", "parts"))
     assert one is not None
     assert other is not None
     for part in one.parts:
@@ -124,7 +124,7 @@ def test_kill_9_loses_at_most_the_steps_since_the_last_checkpoint(
     )
     killed = subprocess.run([sys.executable, str(script)], check=False, env=dict(os.environ))
     assert killed.returncode == -9
-    found = last_checkpoint(tmp_path / "run")
+    found = last_checkpoint(tmp_path / "run", Architecture)
     assert found is not None
     assert found.step == 3
     train(folder, tmp_path / "run")
@@ -170,7 +170,7 @@ def test_the_networks_learn(folder: Path, tmp_path: Path) -> None:
 def test_other_inputs_train_too(kind: str, frames: str, folder: Path, tmp_path: Path) -> None:
     view = View(kind=kind, frames=frames)
     report = train(folder, tmp_path / "run", view=view, steps=1)
-    found = last_checkpoint(tmp_path / "run")
+    found = last_checkpoint(tmp_path / "run", Architecture)
     assert found is not None
     assert report.finished
     assert found.architecture.channels == (131 if frames == "given" else 1)
@@ -183,7 +183,7 @@ def test_a_run_of_another_network_or_other_settings_is_refused(
     train(folder, tmp_path / "run", steps=1)
     with pytest.raises(Mismatch, match="its width is 4, 6 is asked for"):
         train(folder, tmp_path / "run", width=6)
-    with pytest.raises(Mismatch, match="begun with seed = 0"):
+    with pytest.raises(Mismatch, match="started with seed = 0"):
         train(folder, tmp_path / "run", seed=1)
 
 
@@ -197,7 +197,7 @@ def test_the_perceptual_loss_is_never_left_out_silently(folder: Path, tmp_path: 
 @pytest.mark.needs("train")
 def test_a_run_starts_where_another_one_ended(folder: Path, tmp_path: Path) -> None:
     train(folder, tmp_path / "first", steps=5)
-    first = last_checkpoint(tmp_path / "first")
+    first = last_checkpoint(tmp_path / "first", Architecture)
     assert first is not None
     view = View(frames="given")
     tiny: dict[str, Any] = {
@@ -207,7 +207,7 @@ def test_a_run_starts_where_another_one_ended(folder: Path, tmp_path: Path) -> N
         "average": 0.0,
     }
     train(folder, tmp_path / "more", view=view, start_from=tmp_path / "first", **tiny)
-    more = last_checkpoint(tmp_path / "more")
+    more = last_checkpoint(tmp_path / "more", Architecture)
     assert more is not None
     assert more.settings["steps_before"] == 5
     old, new = first.parts["average"], more.parts["generator"]
@@ -222,7 +222,7 @@ def test_other_rows_take_over_the_painter_only(folder: Path, tmp_path: Path) -> 
     tiny: dict[str, Any] = {"steps": 1, "learning_rate": 1e-9, "adversarial_after_epoch": None}
     view = View(kind="positions")
     train(folder, tmp_path / "more", view=view, start_from=tmp_path / "first", **tiny)
-    first, more = last_checkpoint(tmp_path / "first"), last_checkpoint(tmp_path / "more")
+    first, more = (last_checkpoint(tmp_path / run, Architecture) for run in ("first", "more"))
     assert first is not None
     assert more is not None
     old, new = first.parts["average"], more.parts["generator"]

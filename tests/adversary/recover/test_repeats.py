@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from recoveries import WORDS, errors, lifted, picture, worded
+from recoveries import WORDS, errors, lifted, picture, release_of, worded
 from sfumato.adversary.recover.bounds import keep_probability
 from sfumato.adversary.recover.repeats import repeats_attack, vote_words
 from sfumato.core.errors import BudgetSpent, InvalidInput, Mismatch
 from sfumato.core.odds import subset_coin
 from sfumato.core.randomness import SecureRandom, SeededRandom
 from sfumato.core.releases import WordRelease
-from sfumato.core.types import Features
 from sfumato.device.ledger import Caps, Ledger
 from sfumato.device.mechanisms import MemoisedSubset, SubsetMechanism, SubspaceLifting
 from sfumato.device.protect import send
@@ -54,15 +53,7 @@ def test_keypoints_at_one_place_are_told_apart_by_where_they_meet() -> None:
     features = picture(20)
     places = features.keypoints.copy()
     places[1::2] = places[::2]
-    doubled = Features(
-        keypoints=places,
-        descriptors=features.descriptors,
-        scores=features.scores,
-        scales=features.scales,
-        angles=features.angles,
-        image_size=features.image_size,
-        extractor="sift",
-    )
+    doubled = replace(features, keypoints=places)
     lifting = SubspaceLifting("random", 4)
     lifts = [lifting.release(doubled, rng=SeededRandom(draw)) for draw in (0, 1)]
     found = repeats_attack(lifts)
@@ -84,16 +75,7 @@ def answers(count: int, num_words: int, size: int, epsilon: float, draw: int) ->
         ("dictionary", type("Words", (), {"num_words": num_words})),
     ):
         object.__setattr__(stand_in, name, value)
-    grid = np.stack([np.arange(count) % 600, np.arange(count) // 600], axis=1)
-    return WordRelease(
-        words=stand_in.draw(truth, SeededRandom(draw)),
-        num_words=num_words,
-        dictionary="0" * 64,
-        epsilon=epsilon,
-        keypoints=grid.astype(np.float32),
-        image_size=(640, 480),
-        extractor="tiny",
-    )
+    return release_of(stand_in.draw(truth, SeededRandom(draw)), num_words, epsilon)
 
 
 @pytest.fixture(scope="module")

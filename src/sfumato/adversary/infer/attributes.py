@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.adversary.recover.geometry import Lifted
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
 from sfumato.core.geometry import unit_vectors
@@ -38,30 +39,31 @@ class Known:
             raise InvalidInput(
                 f"each known face needs one value, got {values.shape} for {points.shape}."
             )
-        found = np.unique(values)
-        if len(found) < 2:
+        distinct = np.unique(values)
+        if len(distinct) < 2:
             raise InvalidInput(
                 f"an attribute must have at least two values to be inferred, these faces have "
-                f"{len(found)}."
+                f"{len(distinct)}."
             )
         object.__setattr__(self, "points", points)
         object.__setattr__(self, "values", values)
 
     @property
     def majority(self) -> str:
-        """The commonest value: the answer of who has seen nothing."""
+        """The commonest value: the answer of an attacker who has seen nothing."""
         names, counts = np.unique(self.values, return_counts=True)
         return str(names[counts.argmax()])
 
 
 def infer_from_points(points: NDArray[Any], known: Known, k: int = NUM_NEIGHBOURS) -> Labels:
     """The commonest value among the k known faces nearest to each embedding, raw or recovered."""
-    return _neighbours(unit_vectors(points), known, k)
+    return infer_from_subspaces(unit_vectors(points), known, k)
 
 
 def infer_from_subspaces(lifted: Side, known: Known, k: int = NUM_NEIGHBOURS) -> Labels:
     """The same with distances of known faces to each subspace."""
-    return _neighbours(lifted, known, k)
+    near = k_nearest(lifted, Subspaces.points(known.points), _limit(k, known))[0]
+    return _vote(known.values[near], known)
 
 
 def infer_from_words(
@@ -71,11 +73,6 @@ def infer_from_words(
     rows = np.asarray(sent)
     flat = k_nearest(unit_vectors(words[rows.ravel()]), known.points, _limit(k, known))[0]
     near = flat.reshape(len(rows), -1)
-    return _vote(known.values[near], known)
-
-
-def _neighbours(side: Side, known: Known, k: int) -> Labels:
-    near = k_nearest(side, Subspaces.points(known.points), _limit(k, known))[0]
     return _vote(known.values[near], known)
 
 
@@ -122,10 +119,8 @@ def recover_points(lifted: Side, known: Known, k: int = NUM_NEIGHBOURS) -> Doubl
     moved into the subspace."""
     subspaces = as_subspaces(lifted)
     near = k_nearest(subspaces, Subspaces.points(known.points), _limit(k, known))[0]
-    offsets, bases = subspaces.canonical(np.arange(len(subspaces)))
-    away = known.points[near].mean(axis=1) - offsets
-    inside = np.einsum("nmd,nm->nd", bases, np.einsum("nmd,nd->nm", bases, away))
-    return unit_vectors(offsets + inside)
+    lifted_points = Lifted(*subspaces.canonical(np.arange(len(subspaces))))
+    return unit_vectors(lifted_points.project(known.points[near].mean(axis=1)))
 
 
 def recover_from_words(sent: NDArray[Any], words: NDArray[Any]) -> Doubles:
@@ -141,7 +136,7 @@ def infer_from_database(
     *,
     balanced: bool,
 ) -> Labels:
-    """Who knows the words of the lifting and their values reads them off each subspace.
+    """An attacker who knows the words of the lifting and their values finds them in each subspace.
 
     A subspace passes through its words exactly. Where the words were chosen among other values
     than the subject's (`balanced`), the likeliest value is the one that fewest of them have;

@@ -1,4 +1,4 @@
-"""Can decoys be told from keypoints? An attacker who knows how decoys are made tries to.
+"""Can decoys be distinguished from keypoints? An attacker who knows how they are made tries to.
 
 The filter is public, so the attacker runs it on pictures of their own, where they know which
 keypoints are decoys, and learns what gives them away: positions relative to each other, and how
@@ -82,8 +82,8 @@ def describe(
     tree = KDTree(points)
     count = min(_NEIGHBOURS + 1, len(points))
     gaps = np.full((len(points), _NEIGHBOURS), float(longest))
-    found = tree.query(points, k=count)[0].reshape(len(points), count)[:, 1:]
-    gaps[:, : found.shape[1]] = found
+    distances = tree.query(points, k=count)[0].reshape(len(points), count)[:, 1:]
+    gaps[:, : distances.shape[1]] = distances
     near = [tree.query_ball_point(points, share * longest, return_length=True) for share in _RADII]
     spacing = longest / np.sqrt(max(len(points), 1))
     columns = [gaps / spacing, np.stack(near, axis=1), points / np.array(release.image_size)]

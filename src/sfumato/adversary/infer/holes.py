@@ -1,4 +1,4 @@
-"""What an empty region tells: where someone or something was hidden, and how large it was.
+"""What an empty region gives away: where someone or something was hidden, and how large it was.
 
 Positions are sent in the clear. Suppression leaves a rectangle without keypoints amid keypoints,
 and its sides are straight. This attack needs nothing but one release: it looks at all largest
@@ -23,12 +23,12 @@ _SMALLEST = 0.05  # the shorter side, as a share of the picture's longer one
 _LARGEST = 0.5  # of the picture's area; more is a blank picture
 _SAME = 0.3
 _SPARSE = 1e-3  # keypoints to a cell, so that one empty side is not all
-_FEWEST = 20  # keypoints; with fewer, emptiness tells nothing
+_FEWEST = 20  # keypoints; with fewer, emptiness means nothing
 
 
 @dataclass(frozen=True)
 class HolesAttack:
-    """Guess hidden boxes from positions alone, the most telling first.
+    """Guess hidden boxes from positions alone, the likeliest first.
 
     min_missing  keypoints that must be missing from a rectangle to call it a hole
     max_guesses  how many are given at most
@@ -52,16 +52,16 @@ class HolesAttack:
         rows = np.clip(cells[:, 1], 0, shape[0] - 1)
         columns = np.clip(cells[:, 0], 0, shape[1] - 1)
         np.add.at(counts, (rows, columns), 1.0)
-        found = np.array(list(empty_rectangles(counts > 0)), dtype=np.int64).reshape(-1, 4)
-        sides = found[:, 2:] - found[:, :2]
+        rectangles = np.array(list(empty_rectangles(counts > 0)), dtype=np.int64).reshape(-1, 4)
+        sides = rectangles[:, 2:] - rectangles[:, :2]
         fits = sides.min(axis=1, initial=1 << 30) >= _SMALLEST * max(shape)
         fits &= sides.prod(axis=1) <= _LARGEST * counts.size
-        found = found[fits]
-        missing = missing_keypoints(counts, found)
+        rectangles = rectangles[fits]
+        missing = missing_keypoints(counts, rectangles)
         chosen = missing >= self.min_missing
-        found, missing = found[chosen], missing[chosen]
-        best = drop_repeats(found, missing, max_overlap=_SAME)[: self.max_guesses]
-        corners = np.clip(found[best] * step - 0.5, -0.5, np.array([width, height] * 2) - 0.5)
+        rectangles, missing = rectangles[chosen], missing[chosen]
+        best = drop_repeats(rectangles, missing, max_overlap=_SAME)[: self.max_guesses]
+        corners = np.clip(rectangles[best] * step - 0.5, -0.5, np.array([width, height] * 2) - 0.5)
         scores = 1 - np.exp(-missing[best])  # a Poisson count would not be 0 with this chance
         return Boxes(corners, ("hole",) * len(best), scores)
 

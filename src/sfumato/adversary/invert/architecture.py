@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from sfumato.adversary.invert.sparse import STRIDE, MapOptions
 from sfumato.core.checks import check_count
@@ -16,7 +16,35 @@ FRAMES = ("none", "inferred", "given")
 
 
 @dataclass(frozen=True)
-class Architecture:
+class NetworkShape:
+    """What checkpoints tell of a network; CHECKPOINT is what they call themselves."""
+
+    CHECKPOINT: ClassVar[str]
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, content: Any) -> Self:
+        """Read back `to_json`; anything else is damage."""
+        wanted = {field.name for field in fields(cls)}
+        if not isinstance(content, Mapping) or set(content) != wanted:
+            raise DamagedFile("the description of the network is not one; restore the file.")
+        return cls(**content)
+
+    def check_same(self, other: NetworkShape) -> None:
+        """Refuse a checkpoint of another network, naming the first difference."""
+        for name, value in self.to_json().items():
+            stored = getattr(other, name)
+            if stored != value:
+                raise Mismatch(
+                    f"the checkpoint is of another network: its {name} is {stored!r}, "
+                    f"{value!r} is asked for; use its settings or another folder."
+                )
+
+
+@dataclass(frozen=True)
+class Architecture(NetworkShape):
     """The generator's shape, and what its input means.
 
     kind          input kind, see `encoders.py`; channels columns of its rows, geometry included
@@ -28,6 +56,8 @@ class Architecture:
     neighbours, radius             see `sparse.MapOptions`
     frames        how the attacker knows sizes and angles of keypoints, see `encoders.py`
     """
+
+    CHECKPOINT: ClassVar[str] = "inversion checkpoint"
 
     kind: str = "raw"
     channels: int = 128
@@ -68,26 +98,23 @@ class Architecture:
         """Channels of each level, finest first."""
         return tuple(min(self.width << i, self.max_channels) for i in range(self.depth))
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
-    @staticmethod
-    def from_json(content: Any) -> Architecture:
-        """Read back `to_json`; anything else is damage."""
-        known = {field.name for field in fields(Architecture)}
-        if not isinstance(content, Mapping) or set(content) != known:
-            raise DamagedFile("the description of the network is not one; restore the file.")
-        return Architecture(**content)
+@dataclass(frozen=True)
+class FrameArchitecture(NetworkShape):
+    """The shape of the network for frames. rounds = 0 asks no neighbour: a baseline."""
 
-    def check_same(self, other: Architecture) -> None:
-        """Refuse a checkpoint of another network, naming the first difference."""
-        for name, value in self.to_json().items():
-            found = getattr(other, name)
-            if found != value:
-                raise Mismatch(
-                    f"the checkpoint is of another network: its {name} is {found!r}, "
-                    f"{value!r} is asked for; use its settings or another folder."
-                )
+    CHECKPOINT: ClassVar[str] = "frames checkpoint"
+
+    width: int = 64
+    hidden: int = 128
+    rounds: int = 3
+    neighbours: int = 16
+
+    def __post_init__(self) -> None:
+        check_count("width", self.width, low=4, high=1024)
+        check_count("hidden", self.hidden, low=4, high=4096)
+        check_count("rounds", self.rounds, low=0, high=16)
+        check_count("neighbours", self.neighbours, low=1, high=256)
 
 
 def check_frames(frames: str) -> str:

@@ -5,11 +5,11 @@ positions   nothing but that there is a keypoint: the baseline
 words       the m dictionary words of a private release, stacked
 subspace    offset and basis of a lifted descriptor, stacked (the direct inversion attack)
 
-A release tells no keypoint's size and angle, its frame. Three attackers differ in that:
+A release holds no keypoint's size and angle, its frame. Three attackers differ in that:
 
 none        does without
-inferred    guesses each frame from the descriptor and its neighbours, see `frames.py`
-given       is told them: a declared, stronger attacker, for features only
+inferred    guesses each frame from the descriptor and its neighbours, see `keypoint_angles.py`
+given       knows them: a declared, stronger attacker, for features only
 """
 
 from __future__ import annotations

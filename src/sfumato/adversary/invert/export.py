@@ -1,20 +1,22 @@
-"""A trained network as ONNX, so that reconstruction needs no torch.
+"""Trained networks as ONNX, so that using them needs no torch.
 
-The file carries its architecture as metadata; `reconstruct.py` reads it back from there.
+A file carries its architecture as metadata; `session.py` and `keypoint_angles.py` read it back.
 """
 
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import io
 import json
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sfumato.adversary.invert.architecture import Architecture
-from sfumato.adversary.invert.checkpoints import Checkpoint, find_checkpoint
+from sfumato.adversary.invert import keypoint_angles
+from sfumato.adversary.invert.architecture import Architecture, FrameArchitecture
+from sfumato.adversary.invert.checkpoints import find_checkpoint
+from sfumato.core.errors import InvalidInput
 from sfumato.core.extras import need
 from sfumato.core.storage import write_file
 
@@ -24,68 +26,106 @@ _OPSET = 17
 _LARGE = 500_000  # numbers in a kernel that is stored in 8 bits
 
 
+def check_export(output: str | Path) -> None:
+    """Refuse what could not be exported in the end, before hours of training."""
+    need("train", "exporting to ONNX", "torch", "onnx")
+    if not Path(output).parent.is_dir():
+        raise InvalidInput(f"the folder {Path(output).parent} does not exist; make it first.")
+
+
 def export_onnx(run: str | Path, output: str | Path, *, compact: bool = False) -> Architecture:
     """Write the averaged generator of a run, or of one checkpoint, as an ONNX file.
 
     compact  weights stored in 16 and 8 bits, computed in 32: about a third of the size,
              differences of a few in a thousand
     """
-    need("train", "exporting to ONNX", "torch", "onnx")
-    checkpoint = find_checkpoint(run)
-    data = _trace(checkpoint)
-    onnx: Any = importlib.import_module("onnx")
-    model = onnx.load_model_from_string(data)
-    if compact:
-        _compact(onnx, model)
-    entry = model.metadata_props.add()
-    entry.key = METADATA
-    entry.value = json.dumps(
-        {
-            "architecture": checkpoint.architecture.to_json(),
-            "step": checkpoint.step + int(checkpoint.settings.get("steps_before", 0)),
-        }
-    )
-    onnx.checker.check_model(model)
-    write_file(Path(output), model.SerializeToString())
-    return checkpoint.architecture
-
-
-def _trace(checkpoint: Checkpoint) -> bytes:
+    check_export(output)
     import torch
 
     from sfumato.adversary.invert.loop import load_weights
     from sfumato.adversary.invert.network import Generator
 
+    checkpoint = find_checkpoint(run, Architecture)
     a = checkpoint.architecture
     generator = Generator(a).eval()
     load_weights(generator, checkpoint.parts["average"])
-    side = 2 * a.map_options.multiple
-    k, c = a.neighbours, a.map_options.coordinates
+    half, k, c = a.map_options.multiple, a.neighbours, a.map_options.coordinates
     example = (
         torch.zeros(3, a.channels),
-        torch.ones(1, k, side // 2, side // 2, dtype=torch.int64),
-        torch.zeros(1, k, c, side // 2, side // 2),
+        torch.ones(1, k, half, half, dtype=torch.int64),
+        torch.zeros(1, k, c, half, half),
     )
+    free = {
+        "rows": {0: "n"},
+        "index": {0: "b", 2: "half_height", 3: "half_width"},
+        "offsets": {0: "b", 3: "half_height", 4: "half_width"},
+        "picture": {0: "b", 2: "height", 3: "width"},
+    }
+    model = _trace(generator, example, INPUTS, ("picture",), free)
+    if compact:
+        _compact(importlib.import_module("onnx"), model)
+    steps = checkpoint.step + int(checkpoint.settings.get("steps_before", 0))
+    _write(model, METADATA, {"architecture": a.to_json(), "step": steps}, output)
+    return a
+
+
+def export_frames(run: str | Path, output: str | Path) -> None:
+    """Write the averaged network for frames of a run, or of one checkpoint, as an ONNX file."""
+    check_export(output)
+    import torch
+
+    from sfumato.adversary.invert.frames_network import FrameGuesser
+    from sfumato.adversary.invert.loop import load_weights
+
+    checkpoint = find_checkpoint(run, FrameArchitecture)
+    a = checkpoint.architecture
+    network = FrameGuesser(a).eval()
+    load_weights(network, checkpoint.parts["average"])
+    example = (
+        torch.zeros(3, keypoint_angles.COLUMNS),
+        torch.zeros(3, a.neighbours, dtype=torch.int64),
+        torch.zeros(3, a.neighbours, 4),
+        torch.zeros(3, 4),
+    )
+    inputs, outputs = keypoint_angles.INPUTS, ("logits", "sizes")
+    free = {name: {0: "n"} for name in (*inputs, *outputs)}
+    model = _trace(network, example, inputs, outputs, free)
+    description = {**a.to_json(), "step": checkpoint.step}
+    _write(model, keypoint_angles.METADATA, description, output)
+
+
+def _trace(
+    network: Any,
+    example: tuple[Any, ...],
+    inputs: tuple[str, ...],
+    outputs: tuple[str, ...],
+    free: Mapping[str, Mapping[int, str]],
+) -> Any:
+    """An ONNX model; `free` names the dimensions of inputs and outputs that may vary."""
+    import torch
+
     data = io.BytesIO()
     with warnings.catch_warnings():
         # torch announces that this exporter is the old one; the new one needs onnxscript.
         warnings.simplefilter("ignore")
         torch.onnx.export(
-            generator,
+            network,
             example,
             data,
             dynamo=False,
             opset_version=_OPSET,
-            input_names=list(INPUTS),
-            output_names=["picture"],
-            dynamic_axes={
-                "rows": {0: "n"},
-                "index": {0: "b", 2: "half_height", 3: "half_width"},
-                "offsets": {0: "b", 3: "half_height", 4: "half_width"},
-                "picture": {0: "b", 2: "height", 3: "width"},
-            },
+            input_names=list(inputs),
+            output_names=list(outputs),
+            dynamic_axes=free,
         )
-    return data.getvalue()
+    return importlib.import_module("onnx").load_model_from_string(data.getvalue())
+
+
+def _write(model: Any, key: str, description: Mapping[str, Any], output: str | Path) -> None:
+    entry = model.metadata_props.add()
+    entry.key, entry.value = key, json.dumps(description)
+    importlib.import_module("onnx").checker.check_model(model)
+    write_file(Path(output), model.SerializeToString())
 
 
 def _compact(onnx: Any, model: Any) -> None:

@@ -1,61 +1,49 @@
-"""Keypoints whose angles and sizes are known, to learn frames from: crops, turns, and a cache.
-
-Everything drawn is a function of (seed, picture, variant) or (seed, place in the run).
-"""
+"""Examples for the network that guesses frames: keypoints whose angles and sizes are known."""
 
 from __future__ import annotations
 
-import hashlib
-import io
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.adversary.invert.data import Pictures, fit_square, random_crop
+from sfumato.adversary.invert.crops import Crop, CropOptions
 from sfumato.adversary.invert.encoders import scale_descriptors
-from sfumato.adversary.invert.keypoint_angles import Neighbourhood, find_neighbourhood
-from sfumato.core.arrays import read_arrays
+from sfumato.adversary.invert.keypoint_angles import EXTRACTOR, Neighbourhood, find_neighbourhood
+from sfumato.adversary.invert.turned_views import turned_positions
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
-from sfumato.core.storage import write_file
-from sfumato.features.extractors import extract
-from sfumato.features.image import decode_image
+from sfumato.core.types import Features
 
-_FIELDS = ("descriptors", "keypoints", "scales", "angles")
+#: Pictures the figures are made on are squares of this side.
+SCORED_SIDE = 256
 
 
-@dataclass(frozen=True)
-class FrameDataOptions:
+@dataclass(frozen=True, kw_only=True)
+class FrameDataOptions(CropOptions):
     """How pictures become examples.
 
     smallest, largest  side of the square crops, in pixels
-    variants           different crops per picture
-    max_keypoints      the strongest of a crop; a random number of them, down to
-    min_keypoints      this many, is kept at each use
+    min_keypoints      a random number of the strongest, down to this many, is kept at each use
     upright            share of examples that are not turned by a right angle: pictures have an
                        up, and the network may lean on it, but not too much
     wrong              share of examples in which up to half of the descriptors are exchanged
                        for others, as recovery attacks sometimes do
     """
 
+    variants: int = 3
     smallest: int = 256
     largest: int = 320
-    variants: int = 3
-    max_keypoints: int = 1000
     min_keypoints: int = 100
     upright: float = 0.5
     wrong: float = 0.2
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_count("smallest", self.smallest, low=16, high=4096)
         check_count("largest", self.largest, low=self.smallest, high=4096)
-        check_count("variants", self.variants, low=1)
-        check_count("min_keypoints", self.min_keypoints, low=2)
-        check_count("max_keypoints", self.max_keypoints, low=self.min_keypoints)
+        check_count("min_keypoints", self.min_keypoints, low=2, high=self.max_keypoints)
         for name in ("upright", "wrong"):
             if not 0 <= getattr(self, name) <= 1:
                 raise InvalidInput(f"{name} must lie in 0…1, got {getattr(self, name)!r}.")
@@ -71,6 +59,12 @@ class Posed:
     angles: NDArray[np.float32]
     size: tuple[int, int]
 
+    @staticmethod
+    def of(features: Features) -> Posed:
+        rows = scale_descriptors(features.descriptors, EXTRACTOR)
+        f = features
+        return Posed(rows, f.keypoints, f.scales, f.angles, f.image_size)
+
     def __len__(self) -> int:
         return len(self.rows)
 
@@ -82,18 +76,14 @@ class Posed:
 
     def turned(self, quarters: int) -> Posed:
         """The picture turned clockwise by right angles; its descriptors do not change."""
-        keypoints, (width, height) = self.keypoints, self.size
-        for _ in range(quarters % 4):
-            x, y = keypoints.T
-            keypoints = np.stack([height - 1 - y, x], axis=1)
-            width, height = height, width
+        keypoints, size = turned_positions(self.keypoints, self.size, quarters)
         angles = np.asarray((self.angles + 90 * quarters) % 360, dtype=np.float32)
-        return Posed(self.rows, keypoints, self.scales, angles, (width, height))
+        return replace(self, keypoints=keypoints, angles=angles, size=size)
 
 
 @dataclass(frozen=True)
 class FrameExample:
-    """What the network sees, what it should say, and for which rows it is held to it."""
+    """What the network sees, what it should answer, and which rows count."""
 
     posed: Posed
     near: Neighbourhood
@@ -101,29 +91,24 @@ class FrameExample:
 
 
 @dataclass(frozen=True)
-class FrameSource:
-    """Examples by their place in the run, with features kept on disk."""
+class FrameRecipe:
+    """Crops of many sizes, turned, thinned out, and some of their descriptors exchanged."""
 
-    pictures: Pictures
     options: FrameDataOptions
     neighbours: int
-    seed: int
-    cache: Path
+    extractor: str = EXTRACTOR
+    whole_side: int = SCORED_SIDE
 
-    def batch(self, step: int, size: int) -> list[FrameExample]:
-        """The examples of one step; every picture comes once per epoch, shuffled anew."""
-        total = len(self.pictures.paths)
-        examples = []
-        for place in range(step * size, (step + 1) * size):
-            epoch, rank = divmod(place, total)
-            order = np.random.default_rng([self.seed, 1, epoch]).permutation(total)
-            rng = np.random.default_rng([self.seed, 2, place])
-            posed = self.variant(int(order[rank]), int(rng.integers(self.options.variants)))
-            examples.append(self._example(posed, rng))
-        return examples
-
-    def _example(self, posed: Posed, rng: np.random.Generator) -> FrameExample:
+    @property
+    def label(self) -> str:
         o = self.options
+        return f"{o.smallest} {o.largest} {o.max_keypoints}"
+
+    def side(self, rng: np.random.Generator) -> int:
+        return int(rng.integers(self.options.smallest, self.options.largest + 1))
+
+    def example(self, crop: Crop, rng: np.random.Generator) -> FrameExample:
+        o, posed = self.options, Posed.of(crop.features)
         if rng.random() >= o.upright:
             posed = posed.turned(int(rng.integers(1, 4)))
         count = len(posed)
@@ -134,46 +119,14 @@ class FrameSource:
             counted = rng.random(kept) >= rng.uniform(0, 0.5)
             rows = posed.rows.copy()
             rows[~counted] = posed.rows[rng.integers(0, kept, int((~counted).sum()))]
-            posed = Posed(rows, posed.keypoints, posed.scales, posed.angles, posed.size)
-        return FrameExample(
-            posed, find_neighbourhood(posed.keypoints, posed.size, self.neighbours), counted
-        )
+            posed = replace(posed, rows=rows)
+        return self.surrounded(posed, counted)
 
-    def variant(self, number: int, variant: int) -> Posed:
-        """One crop of one picture, from the cache where it is there and whole."""
-        o, name = self.options, self.pictures.names[number]
-        told = f"{o.smallest} {o.largest} {o.max_keypoints} {self.seed} {variant} {name}"
-        key = hashlib.sha256(told.encode("utf-8", "surrogateescape")).hexdigest()[:32]
-        file = self.cache / f"{key}.npz"
-        try:
-            stored = read_arrays(file)
-            return _posed({f: stored[f] for f in _FIELDS}, tuple(stored["size"].tolist()))
-        except (InvalidInput, KeyError):
-            pass  # absent or damaged: made again, the same
-        rng = np.random.default_rng([self.seed, 3, int(key[:15], 16)])
-        side = int(rng.integers(o.smallest, o.largest + 1))
-        cut = random_crop(decode_image(self.pictures.paths[number]), side, rng)
-        features = extract(cut, "sift", max_keypoints=o.max_keypoints)
-        arrays: dict[str, Any] = {field: getattr(features, field) for field in _FIELDS}
-        data = io.BytesIO()
-        np.savez(data, size=np.array(features.image_size), **arrays)
-        self.cache.mkdir(parents=True, exist_ok=True)
-        write_file(file, data.getvalue())
-        return _posed(arrays, features.image_size)
+    def whole(self, crop: Crop, number: int) -> FrameExample:
+        posed = Posed.of(crop.features)
+        return self.surrounded(posed, np.ones(len(posed), dtype=np.bool_))
 
-
-def whole_pictures(paths: Sequence[Path], side: int, max_keypoints: int) -> list[Posed]:
-    """Middle squares of pictures, upright, as figures are reported on."""
-    made = []
-    for path in paths:
-        square = fit_square(decode_image(path), side)
-        features = extract(square, "sift", max_keypoints=max_keypoints)
-        arrays = {field: getattr(features, field) for field in _FIELDS}
-        made.append(_posed(arrays, features.image_size))
-    return made
-
-
-def _posed(arrays: dict[str, Any], size: tuple[int, ...]) -> Posed:
-    rows = scale_descriptors(arrays["descriptors"], "sift")
-    width, height = size
-    return Posed(rows, arrays["keypoints"], arrays["scales"], arrays["angles"], (width, height))
+    def surrounded(self, posed: Posed, counted: NDArray[np.bool_]) -> FrameExample:
+        """With the neighbours of every keypoint."""
+        near = find_neighbourhood(posed.keypoints, posed.size, self.neighbours)
+        return FrameExample(posed, near, counted)

@@ -10,15 +10,14 @@ a descriptor and the border say by themselves knows an up. Imported only where t
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
 from torch import nn
 from torch.nn import functional
 
+from sfumato.adversary.invert.architecture import FrameArchitecture
 from sfumato.adversary.invert.keypoint_angles import BINS, COLUMNS
-from sfumato.core.checks import check_count
 
 _WAVES = 8
 #: Centres, in log2 pixels, of the bumps that tell a distance.
@@ -27,29 +26,10 @@ _TYPICAL_SIZE = 2.0  # log2 of a diameter of 4 pixels: where sizes begin
 _EDGE = 1 + len(_DISTANCES) + 8
 
 
-@dataclass(frozen=True)
-class FrameArchitecture:
-    """The shape of the network. rounds = 0 asks no neighbour: a baseline."""
-
-    width: int = 64
-    hidden: int = 128
-    rounds: int = 3
-    neighbours: int = 16
-
-    def __post_init__(self) -> None:
-        check_count("width", self.width, low=4, high=1024)
-        check_count("hidden", self.hidden, low=4, high=4096)
-        check_count("rounds", self.rounds, low=0, high=16)
-        check_count("neighbours", self.neighbours, low=1, high=256)
-
-    def to_json(self) -> dict[str, int]:
-        return asdict(self)
-
-
 class FrameGuesser(nn.Module):  # type: ignore[misc,unused-ignore]
     """Rows and neighbourhoods in, log-odds of directions and log2 of diameters out.
 
-    rows, index, edges, border   see `frames.Neighbourhood`; pictures may be laid end to end
+    rows, index, edges, border   see `Neighbourhood`; pictures may be laid end to end
     returns                      (N, BINS) and (N,)
     """
 
@@ -103,12 +83,12 @@ class _Round(nn.Module):  # type: ignore[misc,unused-ignore]
     def forward(
         self, state: Any, index: Any, edges: Any, waves: Any, apart: Any, believed: Any, size: Any
     ) -> tuple[Any, Any]:
-        told = torch.cat([state, size[:, None] - _TYPICAL_SIZE], dim=1)
+        inputs = torch.cat([state, size[:, None] - _TYPICAL_SIZE], dim=1)
         there = edges[..., 3:4]
         other = _gather(believed, index)
         way = torch.cat([apart, _in_frames(index, edges, believed, other, size)], dim=2)
-        seen = _gather(self.other(told), index)
-        hidden = functional.relu(self.own(told)[:, None] + seen + self.way(way)) * there
+        seen = _gather(self.other(inputs), index)
+        hidden = functional.relu(self.own(inputs)[:, None] + seen + self.way(way)) * there
         said = self.votes(hidden) * there
         by_place = _turned(said[..., : 2 * _WAVES], waves)
         by_frame = _turned(said[..., 2 * _WAVES :], other)

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
+from sfumato.adversary.neighbours import nearest_others
 from sfumato.core.checks import check_count, check_finite, check_shape
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.files import parse_json
@@ -62,7 +62,7 @@ def find_neighbourhood(
     edges = np.zeros((count, neighbours, 4), dtype=np.float32)
     reach = min(neighbours, count - 1)
     if reach > 0:
-        near = _nearest_others(points, reach)
+        near = nearest_others(points, reach)
         away = points[near] - points[:, None]
         distance = np.linalg.norm(away, axis=2)
         unit = away / np.maximum(distance, _SAME_PLACE)[..., None]
@@ -106,8 +106,8 @@ class FrameNetwork:
     def __init__(self, path: str | Path, *, threads: int | None = None) -> None:
         self._file = OnnxFile(path, threads=threads, what="a network for frames")
         try:
-            told = parse_json(self._file.metadata[METADATA])
-            self.neighbours = check_count("neighbours", told["neighbours"], low=1, high=256)
+            description = parse_json(self._file.metadata[METADATA])
+            self.neighbours = check_count("neighbours", description["neighbours"], low=1, high=256)
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidInput(f"{path} is not a network for frames of sfumato.") from error
 
@@ -160,16 +160,6 @@ def _check(
         )
     check_keypoints(points, check_image_size(image_size))
     return table.astype(np.float32), points
-
-
-def _nearest_others(points: NDArray[np.float64], reach: int) -> NDArray[np.int64]:
-    """(N, reach) rows of the nearest keypoints but oneself, nearest first."""
-    count = len(points)
-    _, found = cKDTree(points).query(points, k=list(range(1, reach + 2)))
-    others = found != np.arange(count)[:, None]
-    # Where several share one place, oneself may not be among the nearest: the last goes then.
-    others[others.all(axis=1), -1] = False
-    return np.asarray(found[others].reshape(count, reach), dtype=np.int64)
 
 
 @cache

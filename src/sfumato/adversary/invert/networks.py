@@ -32,7 +32,7 @@ def find_network(
 ) -> Path:
     """The file of a network: from this folder, and from sfumato itself where it is not there."""
     if folder is not None and not Path(folder).is_dir():
-        raise InvalidInput(f"networks are looked for in a folder, {folder} is none.")
+        raise InvalidInput(f"networks must be a folder, {folder} is not one.")
     places = _places(extractor, kind, folder)
     for path in places:
         if path.is_file():

@@ -70,7 +70,7 @@ class _ArraysOnly(pickle.Unpickler):
     """Makes stand-ins of arrays and refuses every other name."""
 
     def find_class(self, module: str, name: str) -> Any:
-        found = {"_reconstruct": _Array, "ndarray": _Array, "dtype": _Kind}.get(name)
-        if module not in _MODULES or found is None:
+        stand_in = {"_reconstruct": _Array, "ndarray": _Array, "dtype": _Kind}.get(name)
+        if module not in _MODULES or stand_in is None:
             raise pickle.UnpicklingError(f"{module}.{name} is no array")
-        return found
+        return stand_in

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sfumato.adversary.invert.encoders import Encoded, Source, encode
 from sfumato.adversary.invert.session import open_session
 from sfumato.adversary.invert.sparse import map_pixels
-from sfumato.adversary.invert.turned_views import STRAIGHT, looks_of
+from sfumato.adversary.invert.turned_views import quarters_of, turned
 from sfumato.core.errors import Mismatch
 from sfumato.dictionary import Dictionary
 
@@ -47,7 +47,7 @@ class Inverter:
         Descriptors that an attack recovered come as a release too: `recovered.as_sent_plainly`.
 
         dictionary  the public words, where the network takes words
-        one_look    a quarter of the time, and a little worse: see `looks.py`
+        one_look    a quarter of the time, and a little worse: see `turned_views.py`
 
         No keypoints give a gray picture, and the remark says so.
         """
@@ -72,9 +72,9 @@ class Inverter:
                 f"the network takes rows of {channels} numbers, got {seen.rows.shape[1]}; "
                 "use one trained for this mechanism and dimension."
             )
-        looks = (STRAIGHT,) if one_look else looks_of(self.architecture.extractor)
-        total = sum(look.undo(self._paint(look.see(seen))) for look in looks)
-        picture = np.ascontiguousarray(total, dtype=np.float32) / np.float32(len(looks))
+        turns = (0,) if one_look else quarters_of(self.architecture.extractor)
+        total = sum(np.rot90(self._paint(turned(seen, quarters)), quarters) for quarters in turns)
+        picture = np.ascontiguousarray(total, dtype=np.float32) / np.float32(len(turns))
         return Reconstruction(picture, len(seen))
 
     def _paint(self, seen: Encoded) -> NDArray[np.float32]:

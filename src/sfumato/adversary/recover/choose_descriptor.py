@@ -19,7 +19,7 @@ from sfumato.core.geometry import unit_vectors
 Doubles = NDArray[np.float64]
 Whole = NDArray[np.int64]
 
-#: Rows that may look alike: those at the same place, and this many of the nearest.
+#: Rows that may look alike: those at the same position, and this many of the nearest.
 NEIGHBOURS = (8, 24, 64)
 SAME_PLACE = 2.5  # pixels: other orientations and scales of one corner
 _ALIKE = 0.1  # 1 − cosine at which likeness falls to 1/e
@@ -40,12 +40,12 @@ _OWN = ((1.7, 1.0, 0.3), (4.5, 0.6, 0.0), (6.9, 0.9, 0.0), (0.45, 0.3, 0.0))
 class Candidates:
     """Whole vectors of all rows, one after the other.
 
-    vectors  (c, n); row (c,) non-decreasing, the row each belongs to; place (N, 2) of rows
+    vectors  (c, n); row (c,) non-decreasing, the row each belongs to; position (N, 2) of rows
     """
 
     vectors: Whole
     row: NDArray[np.int64]
-    place: Doubles
+    position: Doubles
 
 
 def chances(candidates: Candidates, *, context: bool) -> Doubles:
@@ -84,15 +84,15 @@ def held_twice(vectors: Whole) -> NDArray[np.bool_]:
     return np.asarray(count[inverse.reshape(-1)] > 1)
 
 
-def strangers(vectors: Whole, place: Doubles) -> bool:
-    """Whether vectors (c, n) at one place in the picture look no more alike than any others.
+def are_unrelated(vectors: Whole, position: Doubles) -> bool:
+    """Whether vectors (c, n) at one position in the picture look no more alike than any others.
 
     Orientations of one corner are the same patch turned, so descriptors beat a random partner
     in 97 % of such pairs, words in half of them. Too few pairs say nothing.
     """
     from scipy.spatial import cKDTree
 
-    pairs = cKDTree(place).query_pairs(SAME_PLACE, output_type="ndarray")
+    pairs = cKDTree(position).query_pairs(SAME_PLACE, output_type="ndarray")
     pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
     left, right = vectors[pairs[:, 0]], vectors[pairs[:, 1]]
     pairs = pairs[(left != right).any(axis=1)][:_MAX_PAIRS]
@@ -174,9 +174,9 @@ def _alike(
     from scipy.spatial import cKDTree
 
     turned = _turned(candidates.vectors)
-    place = candidates.place[candidates.row[starts]]
+    position = candidates.position[candidates.row[starts]]
     count = len(starts)
-    away, near = cKDTree(place).query(place, k=min(NEIGHBOURS[-1] + 1, count))
+    away, near = cKDTree(position).query(position, k=min(NEIGHBOURS[-1] + 1, count))
     away, near = np.reshape(away, (count, -1)), np.reshape(near, (count, -1))
     for i in range(count):
         other = near[i] != i

@@ -145,15 +145,15 @@ def meeting_pairs(
     progress: Progress = silent,
 ) -> tuple[Rows, Rows]:
     """Q′: pairs (row, row of the other release) of subspaces that meet; never a row with itself."""
-    found = []
+    pairs = []
     prepared = Subspaces(other.offsets, other.bases)
     for rows in blocks(len(release)):
         few = Subspaces(release.offsets[rows], release.bases[rows])
         row, column, _ = closer_than(few, prepared, tolerance)
-        found.append((row + rows.start, column))
+        pairs.append((row + rows.start, column))
         progress("looking for shared words", rows.stop, len(release))
     none = np.zeros(0, dtype=np.int64)
-    row, column = (np.concatenate([none, *part]) for part in zip(*found, strict=True))
+    row, column = (np.concatenate([none, *part]) for part in zip(*pairs, strict=True))
     different = row != column if other is release else np.ones(len(row), dtype=np.bool_)
     return row[different], column[different]
 

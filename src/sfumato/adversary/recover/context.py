@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.adversary.neighbours import nearest_others
 from sfumato.adversary.recover.bounds import finite_epsilon
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
@@ -28,7 +29,7 @@ class WordContext:
     num_neighbours  how many nearest keypoints were looked at
     smoothing       weight of `frequency` against the counts of one row
     weight          of a neighbour's evidence: neighbours repeat each other, so each counts less
-                    than one that were independent
+                    than an independent one would
     """
 
     frequency: Doubles
@@ -62,26 +63,11 @@ def learn_context(
     for keypoints, words in pictures:
         given = np.asarray(words, dtype=np.int64)
         counts += np.bincount(given, minlength=num_words)
-        beside = neighbours(keypoints, num_neighbours)
+        beside = nearest_others(keypoints, num_neighbours)
         centre = np.repeat(given, beside.shape[1])
         seen = (np.ones(len(centre)), (centre, given[beside].ravel()))
         pairs = pairs + coo_matrix(seen, shape=pairs.shape).tocsc()
     return WordContext(counts / counts.sum(), pairs, num_neighbours, smoothing, weight)
-
-
-def neighbours(keypoints: NDArray[Any], count: int) -> Rows:
-    """The nearest other keypoints of each, (N, k) with k = count, or fewer in a small picture."""
-    from scipy.spatial import cKDTree
-
-    total = len(keypoints)
-    k = min(count, total - 1)
-    if k < 1:
-        return np.zeros((total, 0), dtype=np.int64)
-    index = cKDTree(keypoints).query(keypoints, k=k + 1)[1]
-    # A keypoint at the same position may be listed before the keypoint itself.
-    itself = index == np.arange(total)[:, None]
-    itself[~itself.any(axis=1), -1] = True
-    return np.asarray(index[~itself].reshape(total, k), dtype=np.int64)
 
 
 def context_priors(release: WordRelease, context: WordContext, rows: Rows) -> Doubles:
@@ -96,7 +82,7 @@ def context_priors(release: WordRelease, context: WordContext, rows: Rows) -> Do
             f"the context was learned for {context.num_words} words, the release has "
             f"{release.num_words}; learn it with the release's dictionary."
         )
-    beside = neighbours(release.keypoints, context.num_neighbours)
+    beside = nearest_others(release.keypoints, context.num_neighbours)
     seen = np.asarray(context.pairs.sum(axis=1)).ravel() + context.smoothing
     factor = math.expm1(finite_epsilon(release.epsilon))
     result = np.tile(np.log(context.frequency), (len(rows), 1))

@@ -37,7 +37,7 @@ class Neighbours:
     rows       (N, k) rows of the database
     distances  (N, k) in double precision
     is_word    (N, k) at distance zero and of the picture's sub-database: used by the lifting
-    part       the sub-database of the picture, None where there is no telling
+    part       the sub-database of the picture, None where it cannot be known
     """
 
     rows: Rows
@@ -103,9 +103,9 @@ def database_attack(
         around = points[near.rows[i, others]].astype(np.float64)
         used = farthest_from(words, around, num_used)
         estimate = weighted_mean(around[used], near.distances[i, others][used])
-        found = subspaces.take([i]).on_sphere(estimate[None])[0]
-        descriptors[i] = found
-        confidence[i] = _confidence(found, around[used], words)
+        descriptor = subspaces.take([i]).on_sphere(estimate[None])[0]
+        descriptors[i] = descriptor
+        confidence[i] = _confidence(descriptor, around[used], words)
     return Recovered(descriptors, confidence)
 
 
@@ -170,9 +170,9 @@ def weighted_mean(points: Doubles, distances: Doubles) -> Doubles:
     return np.asarray(weight @ points / weight.sum())
 
 
-def _confidence(found: Doubles, used: Doubles, words: Doubles) -> float:
+def _confidence(descriptor: Doubles, used: Doubles, words: Doubles) -> float:
     if not len(words):
         return 0.5
-    own = np.linalg.norm(used - found, axis=1).min()
-    other = np.linalg.norm(words - found, axis=1).min()
+    own = np.linalg.norm(used - descriptor, axis=1).min()
+    other = np.linalg.norm(words - descriptor, axis=1).min()
     return float(np.clip(1 - own / max(other, FLOOR), 0, 1))

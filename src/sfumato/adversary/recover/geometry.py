@@ -110,13 +110,13 @@ def nearest_of_each(
     """Rows (N, count) of the points nearest to each subspace, without a full matrix."""
     count = min(count, len(points))
     total = len(release)
-    found = np.zeros((total, count), dtype=np.int64)
+    nearest = np.zeros((total, count), dtype=np.int64)
     prepared = Subspaces.points(points)
     for rows in blocks(total):
         few = Subspaces(release.offsets[rows], release.bases[rows])
-        found[rows] = k_nearest(few, prepared, count)[0]
+        nearest[rows] = k_nearest(few, prepared, count)[0]
         progress("searching the database", rows.stop, total)
-    return found
+    return nearest
 
 
 def blocks(total: int) -> Iterator[slice]:

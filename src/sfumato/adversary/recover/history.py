@@ -2,7 +2,7 @@
 
 Fresh lifts of one embedding meet in it, so two are enough. Lifts of several pictures of one person
 nearly meet, in something near to all of them. Parallel subspaces, as a memoised lift gives them,
-never meet: they tell together what each tells alone. Words vote.
+never meet: together they say no more than one alone. Words vote.
 """
 
 from __future__ import annotations
@@ -64,21 +64,21 @@ def history_attack(
     >>> sf.attacks.history(kept)
     Recovered(1 descriptors, 1 certified)
     """
-    rows = [len(one) for one in releases if isinstance(one, KeypointRelease)]
+    rows = [len(release) for release in releases if isinstance(release, KeypointRelease)]
     if not releases or rows != [1] * len(releases):
         raise InvalidInput(
             "a history is of releases of one face each, of words or subspaces, at least one."
         )
-    lifts = [one for one in releases if isinstance(one, SubspaceRelease)]
-    words = [one for one in releases if isinstance(one, WordRelease)]
+    lifts = [release for release in releases if isinstance(release, SubspaceRelease)]
+    words = [release for release in releases if isinstance(release, WordRelease)]
     if len(words) == len(releases):
         return _voted(words, dictionary, seed)
     if len(lifts) != len(releases):
         raise Mismatch("a history must be of words or of subspaces, not of both or of others.")
-    if len({one.offsets.shape[1] for one in lifts}) != 1:
+    if len({release.offsets.shape[1] for release in lifts}) != 1:
         raise Mismatch("a history must be of embeddings of one dimension; these are not.")
     points = None if public is None else database_points(public, lifts[0])
-    lifted = [Lifted.of(one) for one in lifts]
+    lifted = [Lifted.of(release) for release in lifts]
     if all(_is_parallel(lifted[0], other) for other in lifted[1:]):
         return _within_one_span(lifts, lifted, points)
     met = repeats_attack(lifts, tolerance=tolerance)
@@ -97,16 +97,16 @@ def _voted(releases: Sequence[WordRelease], dictionary: Dictionary | None, seed:
     """
     if dictionary is None:
         raise InvalidInput("votes are for words; give the dictionary they come from.")
-    known = dictionary_of(releases[0], dictionary)
-    score = np.zeros(known.num_words)
-    for one in releases:
-        dictionary_of(one, dictionary)  # refuses another one
-        score[one.words[0]] += finite_epsilon(one.epsilon)
+    public = dictionary_of(releases[0], dictionary)
+    score = np.zeros(public.num_words)
+    for release in releases:
+        dictionary_of(release, dictionary)  # refuses another one
+        score[release.words[0]] += finite_epsilon(release.epsilon)
     best = np.flatnonzero(score >= score.max() - 1e-9)
     chosen = int(best[lots(best[None], seed)[0].argmin()])
     sure = float(np.exp(score[chosen] - np.logaddexp.reduce(score)))
-    found = unit_vectors(known.words[chosen][None]).astype(np.float32)
-    return Recovered(found, np.array([sure], dtype=np.float32))
+    descriptors = unit_vectors(public.words[chosen][None]).astype(np.float32)
+    return Recovered(descriptors, np.array([sure], dtype=np.float32))
 
 
 def _not_the_word(
@@ -114,9 +114,9 @@ def _not_the_word(
 ) -> Recovered:
     """Lifts that drew one word alike meet in a line, with two points of unit length.
 
-    One is the word, the other the embedding; who has the words knows which.
+    One is the word, the other the embedding; whoever has the words knows which.
     """
-    shared = np.sum([one.bases[0].T @ one.bases[0] for one in lifted], axis=0)
+    shared = np.sum([subspace.bases[0].T @ subspace.bases[0] for subspace in lifted], axis=0)
     along = np.linalg.eigh(shared)[1][:, -1]
     first = met.descriptors[0].astype(np.float64)
     both = unit_vectors(np.stack([first, first - 2 * (first @ along) * along]))
@@ -140,21 +140,21 @@ def _is_parallel(a: Lifted, b: Lifted) -> bool:
 def _within_one_span(
     lifts: list[SubspaceRelease], lifted: list[Lifted], points: NDArray[np.float32] | None
 ) -> Recovered:
-    """Each guessed alone, as one lift is, and the guesses averaged: nothing else is to be had."""
+    """The mean of the guesses from each lift alone: together they say no more."""
     guesses = []
-    for release, one in zip(lifts, lifted, strict=True):
-        target = one.points + one.bases[:, 0]
+    for release, subspace in zip(lifts, lifted, strict=True):
+        target = subspace.points + subspace.bases[:, 0]
         if points is not None:
             near = nearest_of_each(release, points, _NEIGHBOURS, silent)[0]
             target = points[near].astype(np.float64).mean(axis=0)[None]
-        guesses.append(one.on_sphere(target))
+        guesses.append(subspace.on_sphere(target))
     return Recovered(unit_vectors(np.mean(guesses, axis=0)).astype(np.float32), _NOT_SURE)
 
 
 def _nearly_meet(lifted: list[Lifted]) -> Doubles:
     ambient = lifted[0].points.shape[1]
     matrix, target = RIDGE * np.eye(ambient), np.zeros(ambient)
-    for one in lifted:
-        matrix += np.eye(ambient) - one.bases[0].T @ one.bases[0]
-        target += one.points[0]  # orthogonal to its subspace: already what is left of it
+    for subspace in lifted:
+        matrix += np.eye(ambient) - subspace.bases[0].T @ subspace.bases[0]
+        target += subspace.points[0]  # orthogonal to its subspace: already what is left of it
     return np.asarray(np.linalg.solve(matrix, target))

@@ -63,7 +63,7 @@ def inliers_attack(
             "the inliers attack needs a release of words or subspaces, got one of "
             f"{getattr(release, 'kind', type(release).__name__)}."
         )
-    inliers, known = _check_matches(release, rows, matched)
+    inliers, map_descriptors = _check_matches(release, rows, matched)
     share = min(as_number("false_inliers", false_inliers) / max(len(inliers), 1), 1.0)
     if not share >= 0:
         raise InvalidInput(f"false_inliers must be at least 0, got {false_inliers!r}.")
@@ -74,13 +74,13 @@ def inliers_attack(
         guess = guess_words(release, seed=seed)
         descriptors = unit_vectors(public.words[guess.words])
         confidence = guess.probability.copy()
-        descriptors[inliers] = known
+        descriptors[inliers] = map_descriptors
         by_luck = uniform_accuracy(release.epsilon, release.num_words, release.subset_size)
         confidence[inliers] = 1 - share + share * by_luck
     else:
         lifted = Lifted.of(release)
         descriptors = lifted.on_sphere(lifted.points + lifted.bases[:, 0])
-        descriptors[inliers] = lifted.take(inliers).on_sphere(known)
+        descriptors[inliers] = lifted.take(inliers).on_sphere(map_descriptors)
         confidence = np.zeros(len(release))
         confidence[inliers] = 1 - share
     progress("reading the inliers", len(inliers), len(inliers))
@@ -92,9 +92,9 @@ def _check_matches(
 ) -> tuple[NDArray[np.int64], Doubles]:
     inliers = np.asarray(rows)
     check_shape("rows", inliers, (None,))
-    known = np.asarray(matched, dtype=np.float64)
-    check_shape("matched", known, (len(inliers), None))
-    check_finite("matched", known)
+    map_descriptors = np.asarray(matched, dtype=np.float64)
+    check_shape("matched", map_descriptors, (len(inliers), None))
+    check_finite("matched", map_descriptors)
     total = len(release)
     if len(inliers) and not (
         inliers.dtype.kind in "iu" and inliers.min() >= 0 and inliers.max() < total
@@ -102,4 +102,4 @@ def _check_matches(
         raise InvalidInput(f"rows must be whole numbers below {total}, the keypoints there are.")
     if len(np.unique(inliers)) != len(inliers):
         raise InvalidInput("rows must name each inlier once, some come twice.")
-    return inliers.astype(np.int64), unit_vectors(known)
+    return inliers.astype(np.int64), unit_vectors(map_descriptors)

@@ -76,6 +76,17 @@ def reduce_rows(rows: Doubles, delta: float) -> Any:  # pragma: no cover - compi
 
 
 @njit(cache=True, nogil=True)
+def centre_of(x: Any, mu: Doubles, level: int) -> Any:  # pragma: no cover - compiled
+    """The real coefficient of a row that is best beside those above it; are these all zero?"""
+    centre, zero_above = 0.0, True
+    for j in range(level + 1, x.shape[0]):
+        centre -= x[j] * mu[j, level]
+        if x[j] != 0:
+            zero_above = False
+    return centre, zero_above
+
+
+@njit(cache=True, nogil=True)
 def short_combinations(
     square: Doubles, mu: Doubles, max_square: float, max_nodes: int, max_found: int
 ) -> Any:  # pragma: no cover - compiled
@@ -105,24 +116,14 @@ def short_combinations(
         nodes += 1
         if nodes > max_nodes:
             return found[:num_found], False
-        centre = 0.0
-        zero_above = True
-        for j in range(level + 1, r):
-            centre -= x[j] * mu[j, level]
-            if x[j] != 0:
-                zero_above = False
+        centre, zero_above = centre_of(x, mu, level)
         length = partial[level + 1] + (x[level] - centre) ** 2 * square[level]
         if length > max_square:
             continue
         if level > 0:
             partial[level] = length
             level -= 1
-            centre = 0.0
-            zero_above = True
-            for j in range(level + 1, r):
-                centre -= x[j] * mu[j, level]
-                if x[j] != 0:
-                    zero_above = False
+            centre, zero_above = centre_of(x, mu, level)
             reach = np.sqrt((max_square - length) / square[level])
             low[level] = 0 if zero_above else int(np.ceil(centre - reach))
             high[level] = int(np.floor(centre + reach))

@@ -24,14 +24,14 @@ SHARED = 1e-3
 
 def meeting_points(
     releases: Sequence[SubspaceRelease],
-    places: list[list[Rows]],
+    groups: list[list[Rows]],
     *,
     tolerance: float | None = None,
     progress: Progress = silent,
 ) -> Recovered:
     """The point nearest to all subspaces of each keypoint of the first release.
 
-    places  for each position the rows that lie there, in each release (`same_places`)
+    groups  for each position the rows that lie there, in each release (`rows_by_position`)
     A single point of unit length at distance 0 has confidence 1, and is certified if its keypoint
     is alone at its position. Where the subspaces share a direction as well, through a word drawn
     twice, they meet in a line: it holds two points of unit length, the descriptor and that word.
@@ -39,18 +39,18 @@ def meeting_points(
     first = releases[0]
     if any(other.offsets.shape[1] != first.offsets.shape[1] for other in releases):
         raise Mismatch("repeated lifts must be of descriptors of one dimension; they are not.")
-    lifted = [Lifted.of(one) for one in releases]
+    lifted = [Lifted.of(release) for release in releases]
     zero = tolerance_of(first, tolerance)
     descriptors = np.zeros(first.offsets.shape, dtype=np.float32)
     confidence = np.zeros(len(first), dtype=np.float32)
     certified = np.zeros(len(first), dtype=np.bool_)
-    for done, group in enumerate(places):
+    for done, group in enumerate(groups):
         for row, partners in zip(group[0], _partners(lifted, group), strict=True):
             point, sure, single = _meet(lifted[0].take(row), partners, zero)
             descriptors[row], confidence[row] = point, sure
             alone = all(len(rows) <= 1 for rows in group)
             certified[row] = single and alone and first.offsets.dtype == np.float32
-        progress("intersecting", done + 1, len(places))
+        progress("intersecting", done + 1, len(groups))
     return Recovered(descriptors, confidence, certified)
 
 

@@ -52,8 +52,8 @@ def nearest_attack(
     """
     lifted = check_kind(release, SubspaceRelease, "nearest")
     points = database_points(database, lifted)
-    found = nearest_of_each(lifted, points, 2, progress)
-    chosen = points[found].astype(np.float64)
+    nearest = nearest_of_each(lifted, points, 2, progress)
+    chosen = points[nearest].astype(np.float64)
     distance = Lifted.of(lifted).distances(chosen)
     makers = lifted.dimension // 2 + 1
     sure = sure_of(distance[:, 0], distance[:, -1]) / np.float32(makers)

@@ -93,14 +93,14 @@ def guess_words(
     if context is None:
         law = prior_of(release, prior)
         return best_guess(release, np.arange(total), law[None], seed)
-    found = []
+    guesses = []
     for start in range(0, total, _BLOCK):
         rows = np.arange(start, min(start + _BLOCK, total))
-        found.append(best_guess(release, rows, context_priors(release, context, rows), seed))
+        guesses.append(best_guess(release, rows, context_priors(release, context, rows), seed))
         progress("reading the context", int(rows[-1]) + 1, total)
     return Guess(
-        np.concatenate([np.zeros(0, dtype=np.int64), *(part.words for part in found)]),
-        np.concatenate([np.zeros(0), *(part.probability for part in found)]),
+        np.concatenate([np.zeros(0, dtype=np.int64), *(part.words for part in guesses)]),
+        np.concatenate([np.zeros(0), *(part.probability for part in guesses)]),
     )
 
 

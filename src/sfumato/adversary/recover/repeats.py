@@ -76,7 +76,7 @@ def repeats_attack(
     kinds = {getattr(release, "kind", type(release).__name__) for release in releases}
     if len(kinds) > 1:
         raise Mismatch(f"repeats must be of one kind, got {', '.join(sorted(kinds))}.")
-    words = [one for one in releases if isinstance(one, WordRelease)]
+    words = [release for release in releases if isinstance(release, WordRelease)]
     if words:
         if dictionary is None:
             raise InvalidInput("votes are for words; give the dictionary they come from.")
@@ -86,12 +86,12 @@ def repeats_attack(
             unit_vectors(public.words[vote.words]).astype(np.float32),
             vote.probability.astype(np.float32),
         )
-    lifts = [one for one in releases if isinstance(one, SubspaceRelease)]
+    lifts = [release for release in releases if isinstance(release, SubspaceRelease)]
     if not lifts:
         raise InvalidInput(
             f"the repeats attack needs releases of words or subspaces, got {kinds.pop()}."
         )
-    return meeting_points(lifts, same_places(lifts), tolerance=tolerance, progress=progress)
+    return meeting_points(lifts, rows_by_position(lifts), tolerance=tolerance, progress=progress)
 
 
 def vote_words(
@@ -109,17 +109,17 @@ def vote_words(
         if other.image_size != first.image_size:
             raise Mismatch("repeated releases must be of one picture; their sizes differ.")
     distinct = [
-        one
-        for k, one in enumerate(releases)
-        if not any(_same_answers(one, earlier) for earlier in releases[:k])
+        release
+        for k, release in enumerate(releases)
+        if not any(_same_answers(release, earlier) for earlier in releases[:k])
     ]
     law = prior_of(first, prior)
     words = np.zeros(len(first), dtype=np.int64)
     probability = np.zeros(len(first))
     is_alone = np.zeros(len(first), dtype=np.bool_)
-    weights = [finite_epsilon(one.epsilon) for one in distinct]
-    for group in same_places(distinct):
-        sent = [one.words[rows].ravel() for one, rows in zip(distinct, group, strict=True)]
+    weights = [finite_epsilon(release.epsilon) for release in distinct]
+    for group in rows_by_position(distinct):
+        sent = [release.words[rows].ravel() for release, rows in zip(distinct, group, strict=True)]
         heard, place = np.unique(np.concatenate(sent).astype(np.int64), return_inverse=True)
         each = np.repeat(np.array(weights), [len(part) for part in sent])
         votes = np.bincount(place, weights=each)
@@ -158,14 +158,14 @@ def _same_answers(a: KeypointRelease, b: KeypointRelease) -> bool:
     )
 
 
-def same_places(releases: Sequence[KeypointRelease]) -> list[list[Rows]]:
+def rows_by_position(releases: Sequence[KeypointRelease]) -> list[list[Rows]]:
     """For every position of the first release, its rows in each of the releases."""
-    places: dict[bytes, list[list[int]]] = {}
+    groups: dict[bytes, list[list[int]]] = {}
     for k, release in enumerate(releases):
         if release.image_size != releases[0].image_size:
             raise Mismatch("repeated releases must be of one picture; their sizes differ.")
         for row, position in enumerate(release.keypoints):
             key = position.tobytes()
-            if k == 0 or key in places:
-                places.setdefault(key, [[] for _ in releases])[k].append(row)
-    return [[np.array(rows, dtype=np.int64) for rows in group] for group in places.values()]
+            if k == 0 or key in groups:
+                groups.setdefault(key, [[] for _ in releases])[k].append(row)
+    return [[np.array(rows, dtype=np.int64) for rows in group] for group in groups.values()]

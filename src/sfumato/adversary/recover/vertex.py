@@ -17,7 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.adversary.recover.base import Recovered, check_kind, with_keypoints
-from sfumato.adversary.recover.choose_descriptor import Candidates, chances, held_twice, strangers
+from sfumato.adversary.recover.choose_descriptor import (
+    Candidates,
+    are_unrelated,
+    chances,
+    held_twice,
+)
 from sfumato.adversary.recover.geometry import database_points
 from sfumato.adversary.recover.lattice import Precision, WholeVectors, whole_vectors
 from sfumato.adversary.recover.zeros import sparsest_point
@@ -225,15 +230,15 @@ def _certified(
     """Rows with one whole vector and the proof that there is no other; and whether to doubt all.
 
     The proof speaks of whole vectors; that the descriptor is one is a premise. If rows share
-    theirs, or those at one place do not look alike, descriptors were altered before lifting and
+    theirs, or those at one position do not look alike, descriptors were altered before lifting and
     what is whole are words. Then, or if many rows hold none, nothing is certified.
     """
     alone = np.array([row.complete for row in rows], dtype=np.bool_) & (sizes == 1)
     repeated = np.zeros(len(rows), dtype=np.bool_)
     repeated[pool.row[held_twice(pool.vectors)]] = True
     single = alone[pool.row]
-    altered = int((alone & repeated).sum()) > _MAX_SHARED * len(rows) or strangers(
-        pool.vectors[single], pool.place[pool.row[single]]
+    altered = int((alone & repeated).sum()) > _MAX_SHARED * len(rows) or are_unrelated(
+        pool.vectors[single], pool.position[pool.row[single]]
     )
     if altered or (sizes == 0).mean() > _MAX_EMPTY:
         return np.zeros(len(rows), dtype=np.bool_), altered

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.adversary.invert.data import fit_square
+from sfumato.adversary.invert.crops import fit_square
 from sfumato.adversary.invert.lpips import Measure, find_lpips
 from sfumato.adversary.invert.recovered import in_own_numbers, words_as_sent_plainly
 from sfumato.adversary.invert.sheet import to_pixels

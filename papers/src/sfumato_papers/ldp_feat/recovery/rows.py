@@ -9,16 +9,16 @@ import numpy as np
 
 from sfumato.adversary.recover.bounds import (
     best_accuracy,
-    clopper_pearson,
     context_accuracy,
     uniform_accuracy,
 )
+from sfumato.privacy.audit import clopper_pearson
 from sfumato_papers.harness.table import grouped
 from sfumato_papers.ldp_feat.recovery.assumptions import PAPER_S2, PAPER_S3
 from sfumato_papers.ldp_feat.recovery.lifts import ATTACKS, CLOSE, EXACT, TOP
 
 Record = dict[str, Any]
-_INTERVAL = 0.999  # of each row; tens of rows are compared with their bound
+_INTERVAL = 0.999  # coverage of each row; tens of rows are compared with their bound
 
 
 def summarise(records: Sequence[Record]) -> dict[str, list[Record]]:
@@ -138,7 +138,7 @@ def _words(records: list[Record], truths: list[Record]) -> list[Record]:
         else:
             chance, alone = (_share(group, name) for name in ("chance", "alone"))
             bound = context_accuracy(alone, chance, epsilon, num_words, size)
-        low, high = clopper_pearson(right, total, _INTERVAL)
+        low, high = clopper_pearson(right, total, 1 - _INTERVAL)
         rows.append(
             {
                 **setting,

@@ -7,9 +7,10 @@ from typing import Annotated, Any
 from sfumato.cli.accounting import LedgerOption, ledger_path, spent_text
 from sfumato.cli.options import option
 from sfumato.cli.output import JsonFlag, emit
+from sfumato.core.accounting import DELTA
 from sfumato.core.errors import InvalidInput
 from sfumato.core.types import NOT_PROTECTED
-from sfumato.device.ledger import DELTA, Ledger, Spent
+from sfumato.device.ledger import Ledger, Spent
 from sfumato.device.ledger_file import session_names
 
 

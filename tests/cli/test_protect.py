@@ -216,3 +216,37 @@ def test_words_or_subspaces_but_not_both_and_not_neither(
 ) -> None:
     assert sfumato("protect", photo, "--dictionary", words, "--explain", *options) == 2
     assert sentence in capsys.readouterr().err
+
+
+def test_an_object_is_counted_and_can_be_limited(
+    photo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ("protect", photo, "--epsilon", 5, "--object", "40x30", "--explain", "--json")
+    assert sfumato(*asked) == 0
+    free = json.loads(capsys.readouterr().out)
+    assert sfumato(*asked, "--object-limit", 8) == 0
+    capped = json.loads(capsys.readouterr().out)
+    assert free["object_seen_by"] > capped["object_seen_by"] == 8
+    assert free["keypoints"] > capped["keypoints"] > 8
+    assert 1 > free["advantage_per_object"] > capped["advantage_per_object"] > 0
+    assert free["exact_epsilon_per_picture"] < free["epsilon_per_picture"]
+
+
+@pytest.mark.parametrize("size", ["80", "0x20", "axb", "nanx3", "-4x9"])
+def test_an_object_that_has_no_size_is_refused(
+    photo: Path, size: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sfumato("protect", photo, "--epsilon", 5, "--object", size, "--explain") == 2
+    assert "object" in capsys.readouterr().err
+
+
+def test_a_cap_on_the_exact_total_refuses_the_second_picture(
+    photo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ("protect", photo, "--epsilon", 5, "--ledger", tmp_path / "l", "--cap-exact", 90)
+    assert sfumato(*asked, "-o", tmp_path / "a.sfr", "--json") == 0
+    account = json.loads(capsys.readouterr().out)["ledger"]
+    assert 45 < account["exact_epsilon_spent"] < 90
+    assert sfumato(*asked, "-o", tmp_path / "b.sfr") == 2
+    assert "E = 90 at δ" in capsys.readouterr().err
+    assert not (tmp_path / "b.sfr").exists()

@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from sfumato.cli.options import option
 from sfumato.cli.selection import suppression_text
+from sfumato.core.accounting import DELTA
 from sfumato.core.types import PrivacyEvent
 from sfumato.device.explain import explanation_text
 from sfumato.device.ledger import LEDGER_VARIABLE, Caps, Ledger, default_ledger_path
@@ -24,7 +25,7 @@ NOT_COUNTED = "none (--no-ledger): what leaves now is not counted anywhere"
 class Account:
     """The options of every command that charges a ledger."""
 
-    rules: ClassVar = {"--ledger --session --cap": "not --no-ledger"}
+    rules: ClassVar = {"--ledger --session --cap --cap-exact": "not --no-ledger"}
 
     ledger: LedgerOption = None
     no_ledger: Annotated[bool, option("Count nothing: nobody will know what was sent.")] = False
@@ -34,9 +35,17 @@ class Account:
         option("ε the session may ever spend; kept, and only ever lowered.", shown="no limit"),
     ] = None
 
+    cap_exact: Annotated[
+        float | None,
+        option("E at δ = 1e-6 that the session may ever reach.", metavar="E", shown="no limit"),
+    ] = None
+
     def check(self) -> None:
         """Refuse a cap that cannot be one, before any work is done."""
-        Caps(session=self.cap)
+        self._caps()
+
+    def _caps(self) -> Caps:
+        return Caps(session=self.cap, exact=self.cap_exact)
 
     def open(self) -> Ledger | None:
         """The ledger to charge; None only where that was asked for.
@@ -45,7 +54,7 @@ class Account:
         """
         if self.no_ledger:
             return None
-        caps = None if self.cap is None else Caps(session=self.cap)
+        caps = None if self._caps() == Caps() else self._caps()
         if self.ledger is None:
             return Ledger.default(session=self.session, caps=caps, caps_with_charge=True)
         return Ledger(self.ledger, session=self.session, caps=caps, caps_with_charge=True)
@@ -86,6 +95,8 @@ def ledger_facts(
         "without_guarantee": state.unprotected,
         "epsilon_spent": state.epsilon,
         "epsilon_remaining": state.remaining,
+        "exact_epsilon_spent": state.composition.epsilon(DELTA),
+        "delta": DELTA,
     }
 
 
@@ -124,4 +135,6 @@ def spent_text(facts: dict[str, Any]) -> str:
         f"picture{'' if count == 1 else 's'}"
     )
     text += "" if rest is None else f"; {rest:.10g} left"
+    if "exact_epsilon_spent" in facts:
+        text += f"; exactly, E = {facts['exact_epsilon_spent']:,.4g} at δ = {facts['delta']:g}"
     return text + (f"; {bare:,} more without a guarantee" if bare else "")

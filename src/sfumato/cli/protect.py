@@ -27,12 +27,13 @@ from sfumato.device.explain import explain
 from sfumato.device.filters import Suppression
 from sfumato.device.mechanisms import SubsetMechanism, SubspaceLifting
 from sfumato.device.mechanisms.lifting import STRATEGIES
+from sfumato.device.objects import most_in_window
 from sfumato.device.protect import Pipeline, keep_release, release_size, select, send
 from sfumato.dictionary import Dictionary
 
 OutputOption = Annotated[Path | None, output("The release to write (.sfr).", shown="none")]
 ExplainFlag = Annotated[bool, option("Say what leaves the device, in words.", "--explain")]
-CHARGED = {"--ledger --no-ledger --session --cap": "--output"}
+CHARGED = {"--ledger --no-ledger --session --cap --cap-exact": "--output"}
 
 
 @applies(
@@ -130,7 +131,10 @@ def run(
         if file is not None:
             keep_release(file, release.to_bytes())
     chance = chosen.keep_probability if isinstance(chosen, SubsetMechanism) else None
-    facts = explain(release, event, chance)
+    size = selection.object_size
+    facts = explain(
+        release, event, chance, None if size is None else most_in_window(features, size)
+    )
     if hidden:
         facts["hidden"] = suppression_facts(hidden[0])
     shown = release_text(facts, facts.get("hidden"), full=explain_only)

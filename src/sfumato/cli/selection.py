@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from sfumato.cli.options import option
 from sfumato.cli.own_code import load_ready
-from sfumato.cli.values import names
+from sfumato.cli.values import names, number
 from sfumato.core.errors import InvalidInput
 from sfumato.device.filters import ConstantCount, Decoys, Suppress, Suppression
 from sfumato.device.filters.keep import keep_filter
+from sfumato.device.objects import CapDensity
 from sfumato.device.protect import Filter, PictureFilter
 from sfumato.dictionary import Dictionary
 
@@ -26,6 +27,7 @@ class Selection:
 
     rules: ClassVar = {
         "--keep-by": "--keep",
+        "--object-limit": "--object",
         "--classes": "--detector",
         "--margin --reach --decoys": "--suppress --boxes --mask --detector",
         "--timeout": "--suppress --detector",
@@ -41,6 +43,14 @@ class Selection:
     ] = "strength"
     constant_count: Annotated[
         int | None, option("Send exactly N keypoints, with decoys where too few.")
+    ] = None
+    object: Annotated[
+        str | None,
+        option("An object to say what it gives away: its size in pixels.", metavar="WIDTHxHEIGHT"),
+    ] = None
+    object_limit: Annotated[
+        int | None,
+        option("Let at most N descriptors see any such object.", metavar="N", shown="no limit"),
     ] = None
     suppress: Annotated[
         str | None, option("Send nothing around these: person, face, text.", metavar="NAME,…")
@@ -80,6 +90,16 @@ class Selection:
         """Decoys are drawn from public words."""
         return self.decoys or self.constant_count is not None
 
+    @property
+    def object_size(self) -> tuple[float, float] | None:
+        """Width and height of the object one asks about."""
+        if self.object is None:
+            return None
+        width, cross, height = self.object.lower().partition("x")
+        if not cross:
+            raise InvalidInput(f"--object must be WIDTHxHEIGHT in pixels, got {self.object!r}.")
+        return number("object", width), number("object", height)
+
     def filters(
         self, public: Dictionary | None, hidden: list[Suppression]
     ) -> tuple[Filter | PictureFilter, ...]:
@@ -103,6 +123,8 @@ class Selection:
             )
         if self.keep is not None:
             yield keep_filter(self.keep, self.keep_by)
+        if self.object_limit is not None and (size := self.object_size) is not None:
+            yield CapDensity(self.object_limit, size)
         if self.constant_count is not None and public:
             yield ConstantCount(self.constant_count, public)
 

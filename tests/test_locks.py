@@ -128,3 +128,19 @@ def test_setup_installs_only_what_has_the_right_hash() -> None:
             or call == 'pip --no-deps --no-build-isolation "${packages[@]}"'
         ), call
     assert set(re.findall(r"packages=\((.*?)\)", script)) == {"--editable . --editable papers", ""}
+
+
+def test_the_image_installs_only_what_has_the_right_hash() -> None:
+    text = (ROOT / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+    calls = re.findall(r"pip install ([^&\n]*)", text)
+    assert len(calls) == 2
+    assert "--no-deps --require-hashes --only-binary :all:" in calls[0]
+    assert re.findall(r"-r requirements/(\S+)", calls[0]) == [
+        "base.txt",
+        "service.txt",
+        "build.txt",
+    ]
+    assert calls[1].split() == ["--no-cache-dir", "--no-deps", "--no-build-isolation", "."]
+    allowed = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    for copied in re.findall(r"^COPY (?!--from)(.*) \S+$", text, re.MULTILINE):
+        assert {f"!{name}" for name in copied.split()} <= set(allowed)

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+import sfumato
+
 ROOT = Path(__file__).parents[1]
 #: Half of what the whole toolkit takes.
 MAX_MEGABYTES = 650
@@ -55,7 +57,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_holds_the_package_with_its_data_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
-    assert {name.split("/")[0].split("-")[0] for name in names} == {"sfumato"}
+    info = f"sfumato-{sfumato.__version__}.dist-info"
+    assert {name.split("/")[0] for name in names} == {"sfumato", info}
     source = ROOT / "src" / "sfumato"
     wanted = {
         f"sfumato/{path.relative_to(source).as_posix()}"

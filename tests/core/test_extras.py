@@ -169,9 +169,9 @@ importlib.util.find_spec = lambda name, *more: None if name in hidden else find(
 """
 
 
-def without_extras(code: str) -> str:
-    """What the code prints where only the base is installed."""
-    extras = declared("pyproject.toml", "all") - declared("pyproject.toml")
+def without_extras(code: str, *but: str) -> str:
+    """What the code prints where only the base is installed, and the extras named."""
+    extras = declared("pyproject.toml", "all") - declared("pyproject.toml", *but)
     named = {distribution: name for name, distribution in IMPORTED_AS.items()}
     hidden = sorted(named.get(name, name.replace("-", "_")) for name in extras)
     script = HIDE.format(hidden=hidden) + code
@@ -180,17 +180,40 @@ def without_extras(code: str) -> str:
     ).stdout
 
 
-def test_device_client_and_commands_load_without_any_extra() -> None:
-    folders = ("core", "features", "dictionary", "detectors", "device", "client", "cli")
+def loads(*folders: str, extras: tuple[str, ...] = ()) -> bool:
+    """Whether every module of these folders is imported with the base and these extras alone."""
     modules = [
         ".".join(("sfumato", *path.relative_to(SOURCE).with_suffix("").parts))
         for folder in folders
         for path in sorted((SOURCE / folder).rglob("*.py"))
+        if "torch" not in third_party(path)
     ]
-    code = (
-        f"import importlib\nfor name in {modules}: importlib.import_module(name)\nprint('loaded')"
-    )
-    assert without_extras(code) == "loaded\n"
+    code = f"""
+import importlib
+for name in {modules}:
+    importlib.import_module(name)
+print("loaded")
+"""
+    return without_extras(code, *extras) == "loaded\n"
+
+
+def test_device_client_and_commands_load_without_any_extra() -> None:
+    assert loads("core", "features", "dictionary", "detectors", "device", "client", "cli")
+
+
+@pytest.mark.parametrize(
+    ("extra", "folders"),
+    [
+        ("server", ("matching", "server")),
+        ("service", ("service",)),
+        ("attack", ("adversary",)),
+        ("classify", ("classification",)),
+        ("faces", ("faces",)),
+        ("studio", ("datasets", "pages", "privacy")),
+    ],
+)
+def test_an_extra_is_all_that_its_folders_need(extra: str, folders: tuple[str, ...]) -> None:
+    assert loads(*folders, extras=(extra,))
 
 
 def test_every_public_name_is_there_or_names_its_extra() -> None:

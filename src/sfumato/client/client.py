@@ -13,7 +13,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import httpx
 
-from sfumato.client.deadline import make_transport
+from sfumato.client.deadline import DeadlineTransport
 from sfumato.client.device import Prepared
 from sfumato.client.questions import Outcome, Questions
 from sfumato.client.settings import ClientSettings
@@ -67,7 +67,7 @@ class Client(ClientSettings):
     """
 
     def _open(self, verify: ssl.SSLContext, transport: Any) -> None:
-        chosen = transport or make_transport(verify)
+        chosen = transport or DeadlineTransport(verify)
         self._http = httpx.Client(transport=chosen, trust_env=False, follow_redirects=False)
 
     localize = _blocking(Questions.localize)

@@ -39,13 +39,65 @@ def _left(timeout: float | None, expired: type[httpcore.TimeoutException]) -> fl
     return left if timeout is None else min(left, timeout)
 
 
-def make_transport(context: ssl.SSLContext) -> httpx.HTTPTransport:
-    """A transport of httpx whose connections keep the deadline; proxies are not consulted."""
-    transport = httpx.HTTPTransport(verify=context, trust_env=False)
-    # httpx has no door for a network backend; httpcore, which it stands on, has.
-    transport._pool.close()
-    transport._pool = httpcore.ConnectionPool(ssl_context=context, network_backend=_Backend())
-    return transport
+class DeadlineTransport(httpx.BaseTransport):
+    """A transport of httpx whose connections keep the deadline; proxies are not consulted.
+
+    httpx has no door for a network backend; httpcore, which it stands on, has.
+    """
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        self._pool = httpcore.ConnectionPool(ssl_context=context, network_backend=_Backend())
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        url = request.url
+        target = httpcore.URL(
+            scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
+        )
+        with _errors_of_httpx():
+            answer = self._pool.handle_request(
+                httpcore.Request(
+                    request.method,
+                    target,
+                    headers=request.headers.raw,
+                    content=request.stream,
+                    extensions=request.extensions,
+                )
+            )
+        return httpx.Response(
+            answer.status,
+            headers=answer.headers,
+            stream=_Body(answer),
+            extensions=answer.extensions,
+        )
+
+    def close(self) -> None:
+        self._pool.close()
+
+
+class _Body(httpx.SyncByteStream):
+    def __init__(self, answer: httpcore.Response) -> None:
+        self._answer = answer
+
+    def __iter__(self) -> Iterator[bytes]:
+        with _errors_of_httpx():
+            yield from self._answer.iter_stream()
+
+    def close(self) -> None:
+        self._answer.close()
+
+
+@contextmanager
+def _errors_of_httpx() -> Iterator[None]:
+    """httpx's error of the same name for each of httpcore's."""
+    try:
+        yield
+    except (
+        httpcore.TimeoutException,
+        httpcore.NetworkError,
+        httpcore.ProtocolError,
+        httpcore.UnsupportedProtocol,
+    ) as error:
+        raise getattr(httpx, type(error).__name__)(str(error)) from error
 
 
 class _Backend(httpcore.NetworkBackend):

@@ -27,13 +27,15 @@ from typing import Any
 import cv2
 from numpy.typing import NDArray
 
+from served import tar_of
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from benchmarks.service_memory import EPSILON, NUM_KEYPOINTS, QUIET, weigh
 from benchmarks.service_noise import beside_noise, worst_releases
 
 from endurance.lines import Line, ask_once
-from endurance.rig import Server, cpu_seconds, make_key, tar_of
+from endurance.rig import Server, cpu_seconds, make_key
 from sfumato.core.randomness import SecureRandom
 from sfumato.core.releases import PlainRelease
 from sfumato.core.types import Camera, Features

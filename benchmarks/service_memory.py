@@ -16,7 +16,8 @@ from benchmarks.wall import CAMERA, PER_IMAGE, look_at, wall_fields
 from numpy.typing import NDArray
 
 from endurance.lines import Line, ask_once
-from endurance.rig import Server, make_key, tar_of
+from endurance.rig import Server, make_key
+from served import tar_of
 from sfumato.core.randomness import SecureRandom
 from sfumato.core.types import Features
 from sfumato.device.mechanisms import SubsetMechanism

@@ -16,7 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from endurance.lines import Line, ask_once
-from endurance.rig import Server, make_key, tar_of
+from endurance.rig import Server, make_key
+from served import tar_of
 from sfumato.core.releases import WordRelease
 from sfumato.core.types import Camera
 from sfumato.dictionary import Dictionary

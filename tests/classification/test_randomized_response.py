@@ -11,7 +11,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.classification.randomized_response import draw_positions
-from sfumato.core.codes import stack_releases
+from sfumato.core.codes import group_releases
 from sfumato.core.errors import BudgetSpent, InvalidInput
 from sfumato.core.randomness import SecureRandom, SeededRandom
 from sfumato.core.releases import CodeRelease, Release
@@ -75,7 +75,7 @@ def test_releases_travel_and_are_stacked_again(num_sent: int | None) -> None:
     ]
     arrived = [Release.from_bytes(release.to_bytes()) for release in sent]
     assert arrived == sent
-    (stacked,) = stack_releases([r for r in arrived if isinstance(r, CodeRelease)])
+    ((stacked, _),) = group_releases([r for r in arrived if isinstance(r, CodeRelease)])
     assert stacked.num_sent == (num_sent or 12)
     assert (stacked.positions is None) == (stacked.num_sent == 12)
     assert list(stacked.releases())[3] == mechanism_like(sent[3])

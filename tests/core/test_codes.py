@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sfumato.core.bits import bit_width
-from sfumato.core.codes import Codes, code_type, group_releases, stack_releases
+from sfumato.core.codes import Codes, code_type, group_releases
 from sfumato.core.errors import InvalidInput, MalformedRelease, Mismatch
 from sfumato.core.releases import CodeRelease, Release
 from sfumato.core.streams import join_releases, split_releases
@@ -70,10 +70,10 @@ def test_releases_of_several_kinds_are_grouped_by_cost() -> None:
         (1, 2.0, [2]),
     ]
     assert groups[1][0].positions is None
-    assert stack_releases([]) == []
+    assert group_releases([]) == []
     for change in ({"encoder": "other"}, {"num_values": 6}, {"num_positions": 9}):
         with pytest.raises(Mismatch, match="one encoder"):
-            stack_releases([release(), release(**change)])
+            group_releases([release(), release(**change)])
 
 
 def test_places_travel_only_where_some_are_missing() -> None:

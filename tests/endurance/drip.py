@@ -20,9 +20,11 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from endurance.rig import run_in_loop
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from endurance.lines import Cut, Line, ask_once
-from endurance.rig import Findings, ForkedServer, make_key, make_world, scratch
+from endurance.rig import Findings, ForkedServer, make_key, make_world
 from sfumato.dictionary import Dictionary
 
 _DRIP_SECONDS, _REOPEN_SECONDS = 1.0, 5.0
@@ -37,11 +39,7 @@ def main(words: list[str] | None = None) -> int:
         "--settle", type=float, default=15.0, help="seconds of dripping before it counts"
     )
     parser.add_argument("--kinds", nargs="+", choices=_KINDS, default=_KINDS)
-    options = parser.parse_args(words)
-    findings = Findings()
-    with scratch() as folder:
-        asyncio.run(_run(folder, options, findings))
-    return findings.close()
+    return run_in_loop(parser, words, _run)
 
 
 async def _run(folder: Path, options: argparse.Namespace, findings: Findings) -> None:

@@ -73,7 +73,7 @@ class Trial:
         self._random = random.Random(options.seed)
         self._world = make_world(folder)
         self._tar = self._world.tar()
-        self._files = _digests(self._world.map)
+        self._files = _digests(self._world.folder)
         self._store = folder / "store"
         self._key = make_key(self._store)
         self._entries: dict[str, Entry] = {}

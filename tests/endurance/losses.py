@@ -13,16 +13,7 @@ from endurance.rig import NotStarted, Server, make_key
 from sfumato.cli.app import main as sfumato
 from sfumato.service.database import NAME, Database, map_folders
 from sfumato.service.keys import Keys
-
-
-def lose_database(store: Path) -> None:
-    """rm metadata.db*"""
-    for file in store.glob(f"{NAME}*"):
-        file.unlink()
-
-
-def truncate_database(store: Path) -> None:
-    (store / NAME).write_bytes(b"")
+from store_losses import remove_database, truncate_database
 
 
 def lose_log(store: Path) -> None:
@@ -36,7 +27,7 @@ def unmount_maps(store: Path) -> None:
 
 
 LOSSES: tuple[Callable[[Path], None], ...] = (
-    lose_database,
+    remove_database,
     truncate_database,
     lose_log,
     unmount_maps,

@@ -19,6 +19,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+from endurance.rig import run_in_loop
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from endurance.lines import Cut, Line
 from endurance.rig import (
@@ -27,7 +29,6 @@ from endurance.rig import (
     World,
     make_key,
     make_world,
-    scratch,
 )
 from sfumato.core.bits import bit_width, pack_bits, unpack_bits
 from sfumato.core.errors import MalformedRelease
@@ -188,11 +189,7 @@ def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0, help="number of the first mutation")
-    options = parser.parse_args(words)
-    findings = Findings()
-    with scratch() as folder:
-        asyncio.run(_run(folder, options, findings))
-    return findings.close()
+    return run_in_loop(parser, words, _run)
 
 
 async def _run(folder: Path, options: argparse.Namespace, findings: Findings) -> None:

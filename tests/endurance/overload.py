@@ -17,6 +17,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from endurance.rig import run_in_loop
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from endurance.lines import Cut, Line, ask_once
 from endurance.rig import (
@@ -26,7 +28,6 @@ from endurance.rig import (
     World,
     make_key,
     make_world,
-    scratch,
 )
 
 _ENOUGH = 50  # looks at memory before its growth is judged
@@ -37,11 +38,7 @@ def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--clients", type=int, default=64)
-    options = parser.parse_args(words)
-    findings = Findings()
-    with scratch() as folder:
-        asyncio.run(_run(folder, options, findings))
-    return findings.close()
+    return run_in_loop(parser, words, _run)
 
 
 async def _run(folder: Path, options: argparse.Namespace, findings: Findings) -> None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import io
+import argparse
+import asyncio
 import multiprocessing
 import os
 import re
 import signal
 import subprocess
 import sys
-import tarfile
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import forkserver
@@ -20,6 +20,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import served
 from endurance.lines import PATIENCE
 from sfumato.core.randomness import SecureRandom
 from sfumato.core.releases import PlainRelease
@@ -39,25 +40,10 @@ QUIET = {
 
 
 @dataclass(frozen=True)
-class World:
+class World(served.World):
     """A stored map with its dictionary, and releases of one view of it."""
 
-    map: Path
-    words: Path
-    release: bytes
-    plain: bytes
     subspaces: bytes
-
-    def tar(self) -> bytes:
-        return tar_of(self.map)
-
-
-def tar_of(folder: Path) -> bytes:
-    """A folder as `tar -cf - -C folder .` makes it."""
-    stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode="w", format=tarfile.GNU_FORMAT) as tar:
-        tar.add(folder, arcname=".")
-    return stream.getvalue()
 
 
 def make_world(folder: Path, *, num_points: int = 300, num_views: int = 3) -> World:
@@ -83,6 +69,19 @@ def make_world(folder: Path, *, num_points: int = 300, num_views: int = 3) -> Wo
         plain.to_bytes(),
         lifting.release(features, rng=rng, camera=CAMERA).to_bytes(),
     )
+
+
+def run_in_loop(
+    parser: argparse.ArgumentParser,
+    words: list[str] | None,
+    run: Callable[[Path, argparse.Namespace, Findings], Coroutine[Any, Any, None]],
+) -> int:
+    """Parse options, run in a folder that is removed afterwards; 1 if something was found."""
+    options = parser.parse_args(words)
+    findings = Findings()
+    with scratch() as folder:
+        asyncio.run(run(folder, options, findings))
+    return findings.close()
 
 
 @contextmanager
@@ -275,3 +274,15 @@ class Findings:
         verdict = f"{len(self._seen)} promises broken" if self._seen else "every promise was kept"
         print(f"{verdict}; {seconds:.0f} s", flush=True)
         return int(bool(self._seen))
+
+
+@contextmanager
+def forked_server(folder: Path, **settings: object) -> Iterator[tuple[World, str, str]]:
+    """A small world, the address of a server that knows its words, and an owner's key."""
+    world, store = make_world(folder), folder / "store"
+    key = make_key(store)
+    server = ForkedServer(store, world.words, **settings)
+    try:
+        yield world, server.wait_ready(), key
+    finally:
+        server.kill()

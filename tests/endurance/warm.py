@@ -17,7 +17,7 @@ assert sfumato.service.run
 
 with tempfile.TemporaryDirectory() as _folder:
     _world = make_world(Path(_folder))
-    _map = Map.load(_world.map)
+    _map = Map.load(_world.folder)
     _map.word_index(Dictionary.load(_world.words))
     _release = decode(_world.release)
     assert isinstance(_release, WordRelease)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from endurance.lines import ask_once
-from endurance.rig import ForkedServer, make_key, make_world
+from endurance.rig import forked_server
 from sfumato.service.metrics import Metrics
 from sfumato.service.protocol import GuardedHttp, guard_connections, raise_file_limit
 from sfumato.service.request_guard import RequestGuard
@@ -21,11 +21,7 @@ from sfumato.service.settings import Settings
 
 
 def test_one_connection_too_many_is_asked_to_come_back(tmp_path: Path) -> None:
-    world, store = make_world(tmp_path), tmp_path / "store"
-    key = make_key(store)
-    server = ForkedServer(store, world.words, max_connections=3, header_seconds=600)
-    try:
-        url = server.wait_ready()
+    with forked_server(tmp_path, max_connections=3, header_seconds=600) as (_, url, key):
         host, port = url.removeprefix("http://").split(":")
         idle = [socket.create_connection((host, int(port))) for _ in range(3)]
         refused = asyncio.run(ask_once(url, key, "GET", "/v1/maps"))
@@ -39,8 +35,6 @@ def test_one_connection_too_many_is_asked_to_come_back(tmp_path: Path) -> None:
         while (answer := asyncio.run(ask_once(url, key, "GET", "/v1/maps"))).status == 503:
             pass  # until the server has noticed
         assert answer.status == 200
-    finally:
-        server.kill()
 
 
 def test_sockets_leave_room_for_files(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,11 +101,7 @@ def test_a_request_cut_by_the_grace_time_is_told_to_come_back() -> None:
 
 def test_a_body_in_pieces_of_a_byte_is_cut_off(tmp_path: Path) -> None:
     """Parsing costs by the piece: one connection could keep a worker busy for seconds."""
-    world, store = make_world(tmp_path), tmp_path / "store"
-    key = make_key(store)
-    server = ForkedServer(store, world.words)
-    try:
-        url = server.wait_ready()
+    with forked_server(tmp_path) as (world, url, key):
         host, port = url.removeprefix("http://").split(":")
         head = b"POST /v1/maps/x/localize HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
         with socket.create_connection((host, int(port))) as line:
@@ -122,5 +112,3 @@ def test_a_body_in_pieces_of_a_byte_is_cut_off(tmp_path: Path) -> None:
         made = asyncio.run(ask_once(url, key, "POST", "/v1/maps?name=a", world.tar()))
         path = f"/v1/maps/{made.json()['id']}/localize"
         assert asyncio.run(ask_once(url, key, "POST", path, world.release)).status == 200
-    finally:
-        server.kill()

@@ -14,7 +14,7 @@ import pytest
 
 from computations import slow_localize, under_way
 from endurance.lines import ask_once
-from endurance.rig import ForkedServer, make_key, make_world
+from endurance.rig import ForkedServer, forked_server, make_key, make_world
 from served import Serve, refused
 from sfumato.core.releases import WordRelease
 from sfumato.service import compute, query_routes
@@ -118,11 +118,7 @@ def test_what_is_owed_is_paid_before_more_is_computed(tmp_path: Path) -> None:
 
 
 def test_the_work_stops_when_the_client_hangs_up(tmp_path: Path) -> None:
-    world, store = make_world(tmp_path), tmp_path / "store"
-    key = make_key(store)
-    server = ForkedServer(store, world.words, parallel=1, max_cpu_seconds=600)
-    try:
-        url = server.wait_ready()
+    with forked_server(tmp_path, parallel=1, max_cpu_seconds=600) as (world, url, key):
         made = asyncio.run(ask_once(url, key, "POST", "/v1/maps?name=a", world.tar()))
         room = made.json()["id"]
         body = dense_release(20_000, 150)
@@ -137,8 +133,6 @@ def test_the_work_stops_when_the_client_hangs_up(tmp_path: Path) -> None:
                 time.sleep(0.01)
         while waiting(url, key):
             time.sleep(0.01)
-    finally:
-        server.kill()
 
 
 def waiting(url: str, key: str) -> int:
@@ -148,11 +142,7 @@ def waiting(url: str, key: str) -> int:
 
 
 def test_a_long_header_is_refused_however_it_arrives(tmp_path: Path) -> None:
-    world, store = make_world(tmp_path), tmp_path / "store"
-    key = make_key(store)
-    server = ForkedServer(store, world.words)
-    try:
-        url = server.wait_ready()
+    with forked_server(tmp_path) as (_, url, key):
         host, port = url.removeprefix("http://").split(":")
         for long in ("X-Long: " + "x" * 40_000, f"X-Long: {30 * 'x'}\r\n" * 1000 + "X-End: x"):
             with socket.create_connection((host, int(port))) as line:
@@ -163,8 +153,6 @@ def test_a_long_header_is_refused_however_it_arrives(tmp_path: Path) -> None:
         path = "/healthz?" + "x" * 17_000
         assert asyncio.run(ask_once(url, key, "GET", path)).status in (400, 431)
         assert asyncio.run(ask_once(url, key, "GET", "/healthz?" + "x" * 8000)).status == 200
-    finally:
-        server.kill()
 
 
 def test_one_address_cannot_take_every_connection(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ MapShape = tuple[int, int, int]
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Codes(Frozen):
-    """k codes of each of N pictures, all told alike.
+    """k codes of each of N pictures, all made with the same settings.
 
     values     (N, k) unsigned, in {0, …, num_values − 1}
     positions  (N, k) strictly increasing rows in {0, …, num_positions − 1}; None where every
@@ -121,20 +121,13 @@ class Codes(Frozen):
         }
 
 
-def stack_releases(
-    releases: Iterable[CodeRelease], *, map_shape: MapShape | None = None
-) -> list[Codes]:
-    """Releases of one encoder as few `Codes`: one for each ε and each number of codes sent.
-
-    Order is kept within each; use `group_releases` where rows must be found again.
-    """
-    return [codes for codes, _ in group_releases(releases, map_shape=map_shape)]
-
-
 def group_releases(
     releases: Iterable[CodeRelease], *, map_shape: MapShape | None = None
 ) -> list[tuple[Codes, NDArray[np.int64]]]:
-    """As `stack_releases`, each with the places of its rows among the releases."""
+    """Releases of one encoder as few `Codes`: one for each ε and each number of codes sent.
+
+    Each comes with the places of its rows among the releases; order is kept within it.
+    """
     groups: dict[tuple[float, int], list[tuple[int, CodeRelease]]] = {}
     first: CodeRelease | None = None
     for place, release in enumerate(releases):

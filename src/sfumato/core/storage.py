@@ -46,7 +46,7 @@ class NewFile:
     """A file that is made before its content is known, and is visible only when it is whole.
 
     What costs something (a charge, an hour of work) comes after the file was made and `reserve`
-    found room for it: a folder that is missing, read-only or full is then told beforehand.
+    found room for it: a folder that is missing, read-only or full is then refused beforehand.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:

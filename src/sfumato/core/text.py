@@ -63,7 +63,8 @@ def spell_out(error: UnicodeError) -> tuple[str, int]:
         raise error
     letters = error.object[error.start : error.end]
     spelled = (
-        _SPELLED.get(one) or one.encode("ascii", "backslashreplace").decode() for one in letters
+        _SPELLED.get(letter) or letter.encode("ascii", "backslashreplace").decode()
+        for letter in letters
     )
     return "".join(spelled), error.end
 

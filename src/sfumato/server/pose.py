@@ -23,7 +23,7 @@ class PoseOptions:
     max_error        reprojection error of an inlier, in pixels
     max_iterations   of RANSAC, per region
     max_sampled      best candidates RANSAC draws from; all of a region's are counted afterwards
-    min_sampled      so many are drawn from even where fewer have support
+    min_sampled      fewest candidates RANSAC draws from, even where fewer have support
     max_log10_chance a pose is believed only below this: the expected number of equally good
                      poses by chance, over all poses that could have been tried
     sure_log10_chance below this a pose is sure, and no more than min_regions are tried

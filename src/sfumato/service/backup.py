@@ -154,7 +154,7 @@ def _copy_map(source: Path, target: Path, *, linked: bool) -> str | None:
             ignore=lambda _, names: [name for name in names if name.startswith(TEMPORARY)],
         )
     except shutil.Error as error:
-        full = next((one[2] for one in error.args[0] if "No space" in one[2]), None)
+        full = next((reason for _, _, reason in error.args[0] if "No space" in reason), None)
         if full is not None:
             raise OSError(errno.ENOSPC, "No space left on device") from None
         return "files vanished while they were copied"

@@ -67,18 +67,18 @@ class Dictionaries:
         return self._served[self._family[fingerprint][0]]
 
     def of_extractor(self, extractor: str) -> list[Dictionary]:
-        served = (one.dictionary for one in self._served.values())
-        return [one for one in served if one.extractor == extractor]
+        every = (served.dictionary for served in self._served.values())
+        return [dictionary for dictionary in every if dictionary.extractor == extractor]
 
     def infos(self, extractor: str) -> list[dict[str, object]]:
         return [
             {
-                "fingerprint": one.dictionary.fingerprint,
-                "num_words": one.dictionary.num_words,
-                "name": one.name,
+                "fingerprint": served.dictionary.fingerprint,
+                "num_words": served.dictionary.num_words,
+                "name": served.name,
             }
-            for one in self._served.values()
-            if one.dictionary.extractor == extractor
+            for served in self._served.values()
+            if served.dictionary.extractor == extractor
         ]
 
     def check(self, release: WordRelease) -> None:

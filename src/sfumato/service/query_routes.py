@@ -122,7 +122,7 @@ async def dictionary(
     """The words that devices replace descriptors by; the same for everybody."""
     served = service.dictionaries.find(fingerprint)
     tag = f'"{served.dictionary.fingerprint}"'
-    asked = [one.strip() for one in request.headers.get("if-none-match", "").split(",")]
+    asked = [name.strip() for name in request.headers.get("if-none-match", "").split(",")]
     if tag in asked or "*" in asked:
         return Response(status_code=304, headers={"ETag": tag})
     headers = {"ETag": tag, "Content-Length": str(served.tar_length())}

@@ -49,9 +49,9 @@ class Plan:
     def sentences(self) -> list[str]:
         made = [f"make a new {NAME}; all keys are lost: make new ones"] * self.new_database
         made += [
-            f"adopt {one.folder.parent.name}/{one.folder.name} as {one.stored.name!r} of "
-            f"{one.stored.tenant}"
-            for one in self.adopt
+            f"adopt {adoption.folder.parent.name}/{adoption.folder.name} as "
+            f"{adoption.stored.name!r} of {adoption.stored.tenant}"
+            for adoption in self.adopt
         ]
         return made + [f"forget the missing map {map_id}" for map_id in self.drop]
 
@@ -132,8 +132,8 @@ def repair(folder: Path, *, drop_missing: bool, progress: Progress = silent) -> 
             _set_database_aside(folder)
         store = Store(folder, rebuild=True)
         try:
-            for one in plan.adopt:
-                _adopt(store, one)
+            for adoption in plan.adopt:
+                _adopt(store, adoption)
             with store.database.write() as database:
                 for map_id in plan.drop:
                     _forget(database, map_id)
@@ -154,18 +154,18 @@ def _set_database_aside(folder: Path) -> None:
     sync_directory(folder)
 
 
-def _adopt(store: Store, one: Adoption) -> None:
-    target = store.folder_of(one.stored.id)
-    if one.folder != target:
+def _adopt(store: Store, adoption: Adoption) -> None:
+    target = store.folder_of(adoption.stored.id)
+    if adoption.folder != target:
         if target.exists():
             move_aside(store, target)
-        one.folder.rename(target)
-        sync_directory(one.folder.parent)
+        adoption.folder.rename(target)
+        sync_directory(adoption.folder.parent)
         sync_directory(store.maps)
-    write_label(target, one.stored)
+    write_label(target, adoption.stored)
     with store.database.write() as database:
-        _forget(database, one.stored.id)
-        insert(database, one.stored)
+        _forget(database, adoption.stored.id)
+        insert(database, adoption.stored)
 
 
 def _forget(database: sqlite3.Connection, map_id: str) -> None:

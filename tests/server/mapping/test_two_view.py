@@ -8,7 +8,7 @@ import pytest
 from sfumato.core.randomness import SeededRandom
 from sfumato.core.releases import WordRelease
 from sfumato.device.mechanisms import Plain, SubsetMechanism
-from sfumato.server.mapping.correspondences import epipolar_errors
+from sfumato.server.mapping.correspondences import epipolar_errors, relative_motion
 from sfumato.server.mapping.private_pairs import (
     PairCandidates,
     pair_candidates,
@@ -21,7 +21,6 @@ from sfumato.server.mapping.two_view import (
     View,
     examine_pair,
     line_distances,
-    relative_motion,
 )
 from synthetic import CAMERA, DICTIONARY, make_room, pose_at
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput
 from sfumato.core.lens import project
+from sfumato.core.releases import KeypointRelease
 from sfumato.core.types import Camera, Features, Pose
+from sfumato.matching.vocabulary import InvertedIndex
 from sfumato.server.mapping.map import Map
 
 
@@ -39,8 +41,7 @@ def assemble_map(model: SparseModel, features: Sequence[Features], facts: Mappin
     """
     if not model.image_names:
         raise InvalidInput("a map needs at least two images that see the same points, got none.")
-    counts = [len(item) for item in features]
-    image_of = np.repeat(np.arange(len(features)), counts)
+    image_of = np.repeat(np.arange(len(features)), [len(item) for item in features])
     seen = np.concatenate([np.empty(0, dtype=np.int32), *model.point_of_feature])
     seen, points = _confirmed(np.asarray(seen), image_of, model.points)
     if not len(points):
@@ -48,19 +49,34 @@ def assemble_map(model: SparseModel, features: Sequence[Features], facts: Mappin
             f"no point was seen by two of the {len(features)} images; pictures of a map must "
             "overlap, and show more than blank surfaces."
         )
+    descriptors = np.concatenate([item.descriptors for item in features])
+    model = replace(model, points=points)
+    return map_of_model(model, features, seen, descriptors, facts)
+
+
+def map_of_model(
+    model: SparseModel,
+    images: Sequence[Features | KeypointRelease],
+    seen: NDArray[np.int32],
+    descriptors: NDArray[Any],
+    facts: Mapping[str, Any],
+    indices: dict[str, InvertedIndex] | None = None,
+) -> Map:
+    """The map of a model whose images have these keypoints; `seen` is (F,) the point of each."""
     return Map(
-        points=points,
+        points=model.points,
         rotations=np.stack([pose.rotation for pose in model.poses]),
         translations=np.stack([pose.translation for pose in model.poses]),
         camera_of_image=np.array(model.camera_of_image, dtype=np.int32),
-        feature_start=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        keypoints=np.concatenate([item.keypoints for item in features]),
-        descriptors=np.concatenate([item.descriptors for item in features]),
+        feature_start=np.cumsum([0, *(len(item) for item in images)]).astype(np.int64),
+        keypoints=np.concatenate([item.keypoints for item in images]),
+        descriptors=descriptors,
         point_of_feature=seen,
         image_names=model.image_names,
         cameras=model.cameras,
-        extractor=features[0].extractor,
+        extractor=images[0].extractor,
         facts=dict(facts),
+        _indices=indices or {},
     )
 
 

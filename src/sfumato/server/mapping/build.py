@@ -76,7 +76,7 @@ def build_map(
     listed = read_pairs(pairs) if isinstance(pairs, str | Path) else pairs
     if listed is not None:
         listed = list(listed)
-        named_pairs(listed, names)  # a wrong name is told before the long work
+        named_pairs(listed, names)  # a wrong name is refused before the long work
     gathered = gather_features(
         images,
         extractor=extractor,

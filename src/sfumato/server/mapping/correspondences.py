@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from sfumato.core.checks import as_number
 from sfumato.core.errors import InvalidInput
+from sfumato.core.geometry import cross_matrix
 from sfumato.core.progress import Progress, silent
 from sfumato.core.threads import in_order, single_threaded_products
 from sfumato.core.types import Features, Pose
+from sfumato.dictionary.vectors import Space, query_side, squared_norms
 from sfumato.features.extractors import EXTRACTORS
 
 DEFAULT_RATIO = 0.8
@@ -72,13 +74,13 @@ def match_descriptors(
     if not len(first) or not len(second):
         return np.empty((0, 2), dtype=np.int64)
     # Distances between bits are squared distances between vectors of zeros and ones.
-    left, right = _vectors(first, binary), _vectors(second, binary)
+    space = Space("hamming" if binary else "l2")
+    left, right = space.vectors(first), space.vectors(second)
     limit = ratio if binary else ratio * ratio
     # −|a − b|² as one product: [2a, −|a|², −1]·[b, 1, |b|²]. For whole numbers such as SIFT's
     # every partial sum is below 2^24, so that float32 is exact.
-    ones = np.ones((max(len(left), len(right)), 1), dtype=np.float32)
-    left = np.hstack([2 * left, -_squares(left), -ones[: len(left)]])
-    right = np.hstack([right, ones[: len(right)], _squares(right)])
+    left = np.column_stack([2 * left, -squared_norms(left), np.full(len(left), np.float32(-1))])
+    right = np.column_stack([query_side(right), squared_norms(right)])
     nearest = np.empty(len(left), dtype=np.int64)
     close = np.empty(len(left), dtype=np.float32)
     passes = np.empty(len(left), dtype=np.bool_)
@@ -98,13 +100,20 @@ def match_descriptors(
     return np.stack([rows, nearest[rows]], axis=1)
 
 
-def _vectors(descriptors: NDArray[Any], binary: bool) -> NDArray[np.float32]:
-    values = np.unpackbits(descriptors, axis=1) if binary else descriptors
-    return np.asarray(values, dtype=np.float32)
+def essential_matrix(pose_a: Pose, pose_b: Pose) -> NDArray[np.float64] | None:
+    """[t]ₓ·R of b_from_a with |t| = 1, or None where the two are in one place."""
+    relative = relative_motion(pose_a, pose_b)
+    length = float(np.linalg.norm(relative.translation))
+    scale = max(float(np.linalg.norm(pose_a.center)), 1e-9)
+    if length <= 1e-9 * scale:
+        return None
+    return np.asarray(cross_matrix(relative.translation / length) @ relative.rotation)
 
 
-def _squares(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    return np.asarray(np.einsum("nd,nd->n", vectors, vectors)[:, None])
+def relative_motion(pose_a: Pose, pose_b: Pose) -> Pose:
+    """b_from_a of two cam_from_world."""
+    rotation = pose_b.rotation @ pose_a.rotation.T
+    return Pose(rotation, pose_b.translation - rotation @ pose_a.translation)
 
 
 def epipolar_errors(
@@ -119,14 +128,9 @@ def epipolar_errors(
     E = [t]ₓ·R of second_from_first. Two images from one place have no epipolar geometry and
     can triangulate nothing: all distances are infinite.
     """
-    rotation = second_pose.rotation @ first_pose.rotation.T
-    translation = second_pose.translation - rotation @ first_pose.translation
-    baseline = float(np.linalg.norm(translation))
-    scale = max(float(np.linalg.norm(first_pose.center)), 1e-9)
-    if baseline <= 1e-9 * scale:
+    essential = essential_matrix(first_pose, second_pose)
+    if essential is None:
         return np.full(len(first_rays), np.inf)
-    x, y, z = translation / baseline
-    essential = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]]) @ rotation
     first = np.hstack([first_rays, np.ones((len(first_rays), 1))])
     second = np.hstack([second_rays, np.ones((len(second_rays), 1))])
     in_second, in_first = first @ essential.T, second @ essential

@@ -13,6 +13,7 @@ from sfumato.core.errors import InvalidInput
 from sfumato.core.geometry import unit_vectors
 from sfumato.core.threads import single_threaded_products
 from sfumato.core.types import Features
+from sfumato.dictionary.vectors import Space, best_words, query_side, word_side
 from sfumato.server.mapping.correspondences import is_binary
 
 #: Up to this many images, every one is compared with every other.
@@ -92,14 +93,15 @@ def _signatures(features: Sequence[Features], seed: int) -> NDArray[np.float32]:
     The words are some rounds of k-means on a sample. They choose pairs and are then forgotten.
     """
     rng = np.random.default_rng(seed)
-    strongest = [_vectors(item) for item in features]
+    space = Space("hamming" if is_binary(features[0].extractor) else "l2")
+    strongest = [space.vectors(item.descriptors[:_PER_IMAGE]) for item in features]
     pool = np.concatenate(strongest)
     if not len(pool):
         return np.zeros((len(features), 1), dtype=np.float32)
     pool = pool[rng.permutation(len(pool))[:_SAMPLE]]
     words = pool[:_WORDS].copy()
     for _ in range(5):
-        nearest = _nearest(pool, words)
+        nearest, _ = best_words(query_side(pool), word_side(words))
         sums = np.zeros_like(words)
         np.add.at(sums, nearest, pool)
         sizes = np.bincount(nearest, minlength=len(words))
@@ -107,18 +109,8 @@ def _signatures(features: Sequence[Features], seed: int) -> NDArray[np.float32]:
     counts = np.zeros((len(features), len(words)), dtype=np.float32)
     for row, vectors in enumerate(strongest):
         if len(vectors):
-            counts[row] = np.bincount(_nearest(vectors, words), minlength=len(words))
+            nearest, _ = best_words(query_side(vectors), word_side(words))
+            counts[row] = np.bincount(nearest, minlength=len(words))
     seen = np.count_nonzero(counts, axis=0)
     counts = np.sqrt(counts) * np.log((len(features) + 1) / (seen + 1)).astype(np.float32)
     return unit_vectors(counts, np.float32)
-
-
-def _vectors(features: Features) -> NDArray[np.float32]:
-    rows = features.descriptors[:_PER_IMAGE]
-    bits = np.unpackbits(rows, axis=1) if is_binary(features.extractor) else rows
-    return np.asarray(bits, dtype=np.float32)
-
-
-def _nearest(vectors: NDArray[np.float32], words: NDArray[np.float32]) -> NDArray[np.int64]:
-    half = 0.5 * np.einsum("wd,wd->w", words, words)
-    return np.asarray((vectors @ words.T - half).argmax(axis=1))

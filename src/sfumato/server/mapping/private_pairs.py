@@ -85,7 +85,7 @@ def _nearest_descriptors(a: PlainRelease, b: PlainRelease) -> tuple[Rows, NDArra
 
     if not len(a) or not len(b):
         return np.zeros((len(a), 0), dtype=np.int64), np.zeros((len(a), 0))
-    left, right = (np.ascontiguousarray(one.descriptors, dtype=np.float32) for one in (a, b))
+    left, right = (np.ascontiguousarray(side.descriptors, dtype=np.float32) for side in (a, b))
     distance, nearest = faiss.knn(left, right, min(NEIGHBOURS, len(b)))
     return nearest, distance
 

@@ -36,19 +36,23 @@ def descriptors_for_map(
     """
     first = releases[0]
     if isinstance(first, SubspaceRelease):
-        spaces = [one for one in releases if isinstance(one, SubspaceRelease)]
+        spaces = [release for release in releases if isinstance(release, SubspaceRelease)]
         length = 1.0
         known = EXTRACTORS.get(first.extractor)
         if known is not None and known.dtype == "uint8":
             length = _WHOLE_NUMBER_LENGTH
         return length * meeting_points(
-            np.concatenate([one.offsets for one in spaces]),
-            np.concatenate([one.bases for one in spaces]),
+            np.concatenate([release.offsets for release in spaces]),
+            np.concatenate([release.bases for release in spaces]),
             seen,
         )
     if isinstance(first, WordRelease):
-        return np.concatenate([one.words for one in releases if isinstance(one, WordRelease)])
-    return np.concatenate([one.descriptors for one in releases if isinstance(one, PlainRelease)])
+        return np.concatenate(
+            [release.words for release in releases if isinstance(release, WordRelease)]
+        )
+    return np.concatenate(
+        [release.descriptors for release in releases if isinstance(release, PlainRelease)]
+    )
 
 
 def file_under_words(releases: Sequence[WordRelease], seen: NDArray[np.int32]) -> InvertedIndex:
@@ -57,7 +61,7 @@ def file_under_words(releases: Sequence[WordRelease], seen: NDArray[np.int32]) -
     A word that at least two features of a track sent is elected; a track that agrees on none is
     filed under every word it was sent. Every observation of a point goes under each of its words.
     """
-    words = np.concatenate([one.words for one in releases]).astype(np.int64)
+    words = np.concatenate([release.words for release in releases]).astype(np.int64)
     num_words = releases[0].num_words
     rows = np.flatnonzero(seen >= 0)
     ballot = seen[rows, None].astype(np.int64) * num_words + words[rows]

@@ -29,7 +29,7 @@ from sfumato.core.releases import (
     WordRelease,
 )
 from sfumato.core.types import Camera, Pose
-from sfumato.server.mapping.assemble import SparseModel, share_cameras
+from sfumato.server.mapping.assemble import SparseModel, map_of_model, share_cameras
 from sfumato.server.mapping.complete import CandidatesOf, CompletionOptions, work_out
 from sfumato.server.mapping.map import Map
 from sfumato.server.mapping.private_pairs import PairCandidates, Rows, pair_candidates
@@ -96,23 +96,9 @@ def build_map_from_releases(
     seen = np.concatenate(model.point_of_feature)
     indices = {}
     if isinstance(rows[0], WordRelease):
-        words = [one for one in rows if isinstance(one, WordRelease)]
+        words = [release for release in rows if isinstance(release, WordRelease)]
         indices[rows[0].dictionary] = file_under_words(words, seen)
-    return Map(
-        points=model.points,
-        rotations=np.stack([pose.rotation for pose in model.poses]),
-        translations=np.stack([pose.translation for pose in model.poses]),
-        camera_of_image=np.array(model.camera_of_image, dtype=np.int32),
-        feature_start=np.cumsum([0, *(len(one) for one in rows)]).astype(np.int64),
-        keypoints=np.concatenate([one.keypoints for one in rows]),
-        descriptors=descriptors_for_map(rows, seen),
-        point_of_feature=seen,
-        image_names=model.image_names,
-        cameras=model.cameras,
-        extractor=rows[0].extractor,
-        facts=facts,
-        _indices=indices,
-    )
+    return map_of_model(model, rows, seen, descriptors_for_map(rows, seen), facts, indices)
 
 
 def reconstruct_releases(
@@ -135,7 +121,7 @@ def reconstruct_releases(
     rows = [releases[name] for name in names]
     check_releases(rows)
     cameras, has_given = _cameras(rows, focal)
-    views = [View(one.keypoints, camera) for one, camera in zip(rows, cameras, strict=True)]
+    views = [View(release.keypoints, camera) for release, camera in zip(rows, cameras, strict=True)]
     candidates_of = _candidates(rows)
     matches, motions = _compare(views, candidates_of, options.pairs, seed, progress)
     if not matches:
@@ -148,7 +134,7 @@ def reconstruct_releases(
     fixed = {camera for camera, given in zip(cameras, has_given, strict=True) if given}
     models = colmap.reconstruct(
         names,
-        [one.keypoints for one in rows],
+        [release.keypoints for release in rows],
         matches,
         [colmap.CameraStart(camera, trusted=True, fixed=camera in fixed) for camera in shared],
         camera_of_image,
@@ -188,16 +174,20 @@ def check_releases(releases: Sequence[KeypointRelease]) -> None:
     """Refuse what cannot become one map: too few, mixed kinds, dictionaries or extractors."""
     if len(releases) < 2:
         raise _too_few(len(releases))
-    for one in releases:
-        if not isinstance(one, _KINDS):
-            raise _wrong_kind(one.kind)
+    for release in releases:
+        if not isinstance(release, _KINDS):
+            raise _wrong_kind(release.kind)
     for what, values in (
-        ("kind", [one.kind for one in releases]),
-        ("extractor", [one.extractor for one in releases]),
-        ("size of descriptor", [_dimension(one) for one in releases]),
+        ("kind", [release.kind for release in releases]),
+        ("extractor", [release.extractor for release in releases]),
+        ("size of descriptor", [_dimension(release) for release in releases]),
         (
             "dictionary",
-            [f"{one.dictionary[:12]}…" for one in releases if isinstance(one, WordRelease)],
+            [
+                f"{release.dictionary[:12]}…"
+                for release in releases
+                if isinstance(release, WordRelease)
+            ],
         ),
     ):
         counted = Counter(values)
@@ -211,21 +201,21 @@ def check_releases(releases: Sequence[KeypointRelease]) -> None:
 
 def describe_releases(releases: Sequence[KeypointRelease]) -> dict[str, Any]:
     """What was sent, in figures; ε is per descriptor, and views of one point add up."""
-    counts = [len(one) for one in releases]
+    counts = [len(release) for release in releases]
     facts: dict[str, Any] = {
         "kind": releases[0].kind,
         "count": len(releases),
         "mean_keypoints": float(np.mean(counts)),
     }
-    words = [one for one in releases if isinstance(one, WordRelease)]
+    words = [release for release in releases if isinstance(release, WordRelease)]
     if words:
         facts |= {
             "dictionary": words[0].dictionary,
             "num_words": words[0].num_words,
-            "subset_sizes": sorted({one.subset_size for one in words}),
-            "epsilons": sorted({one.epsilon for one in words}),
+            "subset_sizes": sorted({release.subset_size for release in words}),
+            "epsilons": sorted({release.epsilon for release in words}),
         }
-    spaces = {one.dimension for one in releases if isinstance(one, SubspaceRelease)}
+    spaces = {release.dimension for release in releases if isinstance(release, SubspaceRelease)}
     return facts | ({"dimensions": sorted(spaces)} if spaces else {})
 
 
@@ -264,7 +254,7 @@ def _cameras(
     rows: Sequence[KeypointRelease], focal: float | None
 ) -> tuple[list[Camera], list[bool]]:
     """A camera for every release, and whether it came with it."""
-    missing = sum(one.camera is None for one in rows)
+    missing = sum(release.camera is None for release in rows)
     if missing and focal is None:
         raise InvalidInput(
             f"structure from motion needs the camera of every release, {missing} of {len(rows)} "
@@ -273,11 +263,11 @@ def _cameras(
     if focal is not None and not (as_number("focal", focal) > 0 and np.isfinite(focal)):
         raise InvalidInput(f"focal must be a length in pixels above 0, got {focal!r}.")
     found = []
-    for one in rows:
-        width, height = one.image_size
+    for release in rows:
+        width, height = release.image_size
         guess = (float(focal or 0), width / 2, height / 2, 0.0)
-        found.append(one.camera or Camera("SIMPLE_RADIAL", width, height, guess))
-    return found, [one.camera is not None for one in rows]
+        found.append(release.camera or Camera("SIMPLE_RADIAL", width, height, guess))
+    return found, [release.camera is not None for release in rows]
 
 
 def _dimension(release: KeypointRelease) -> int:

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.geometry import cross_matrix, nearest_rotation
+from sfumato.core.geometry import nearest_rotation
 from sfumato.core.lens import focal_lengths, from_corner, unproject
 from sfumato.core.types import Camera, Pose
 from sfumato.matching.support import (
@@ -24,6 +24,7 @@ from sfumato.matching.support import (
     positions,
     support_radius,
 )
+from sfumato.server.mapping.correspondences import essential_matrix
 from sfumato.server.mapping.private_pairs import PairCandidates, Rows
 
 Floats = NDArray[np.float64]
@@ -222,22 +223,6 @@ def line_distances(
     with np.errstate(divide="ignore", invalid="ignore"):
         distance = np.abs(algebraic) / np.sqrt(slope_a[i] + slope_b[j])
     return np.asarray(np.where(np.isfinite(distance), distance, np.inf))
-
-
-def essential_matrix(pose_a: Pose, pose_b: Pose) -> Floats | None:
-    """[t]ₓ·R of b_from_a with |t| = 1, or None where the two are in one place."""
-    relative = relative_motion(pose_a, pose_b)
-    length = float(np.linalg.norm(relative.translation))
-    scale = max(float(np.linalg.norm(pose_a.center)), 1e-9)
-    if length <= 1e-9 * scale:
-        return None
-    return np.asarray(cross_matrix(relative.translation / length) @ relative.rotation)
-
-
-def relative_motion(pose_a: Pose, pose_b: Pose) -> Pose:
-    """b_from_a of two cam_from_world."""
-    rotation = pose_b.rotation @ pose_a.rotation.T
-    return Pose(rotation, pose_b.translation - rotation @ pose_a.translation)
 
 
 def guided_matches(

@@ -11,7 +11,6 @@ import pytest
 from scipy.ndimage import correlate
 from sklearn.base import clone
 from sklearn.datasets import load_digits
-from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from sfumato.classification.dcaconv import DCAConv, FewerClassesThanFilters
 from sfumato.classification.hog import HogWords
@@ -28,31 +27,6 @@ ENCODERS = [
     HogWords(8),
 ]
 EACH = pytest.mark.parametrize("encoder", ENCODERS, ids=lambda e: type(e).__name__)
-
-#: Checks that do not apply, and why.
-NOT_APPLICABLE = {
-    "check_fit2d_1sample": "one picture is one class, refused in our words",
-    "check_fit2d_1feature": "a picture of one pixel is constant, refused in our words",
-}
-
-
-def all_checks() -> list[Any]:
-    made = []
-    for estimator in (
-        DCAConv((1, 1), filter_size=3, pool_size=1, image_shape=(1, -1)),
-        PixelCodes(4),
-    ):
-        for found, check in estimator_checks_generator(estimator):
-            name = getattr(check, "func", check).__name__
-            made.append(pytest.param(found, check, name, id=f"{type(estimator).__name__}-{name}"))
-    return made
-
-
-@pytest.mark.parametrize(("estimator", "check", "name"), all_checks())
-def test_scikit_learn_accepts_the_encoder(estimator: Any, check: Any, name: str) -> None:
-    if name in NOT_APPLICABLE and isinstance(estimator, DCAConv):
-        pytest.skip(NOT_APPLICABLE[name])
-    check(estimator)
 
 
 @EACH

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from sfumato.classification.knn import PerturbedKNN, neighbours_for
 from sfumato.classification.match_weights import answer_shares, log_odds, match_weights
@@ -22,40 +21,6 @@ from sfumato.core.randomness import SeededRandom
 PIXELS, LABELS = load_digits(return_X_y=True)
 CODES = np.minimum(PIXELS // 4, 3).astype(np.uint8)
 TRAIN, TEST = slice(0, 1400), slice(1400, None)
-
-
-class Rounding(PerturbedKNN):
-    """scikit-learn's checks feed real numbers, which are no codes: round them first."""
-
-    def fit(self, X: Any, y: Any) -> Any:  # noqa: N803
-        return super().fit(rounded(X), y)
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Any:  # noqa: N803
-        return super().partial_fit(rounded(X), y, classes)
-
-    def kneighbors(self, X: Any, num_neighbours: int | None = None) -> Any:  # noqa: N803
-        return super().kneighbors(rounded(X), num_neighbours)
-
-
-def rounded(X: Any) -> Any:  # noqa: N803
-    array = np.asarray(X)
-    objects = array.dtype == object and array.ndim == 2
-    if objects and not any(isinstance(item, dict) for item in array.flat):
-        array = array.astype(np.float64)
-    if array.ndim != 2 or array.dtype.kind != "f" or not np.isfinite(array).all():
-        return X
-    return np.clip(np.rint(array * 2 + 8), 0, 63).astype(np.int64)
-
-
-@pytest.mark.parametrize(
-    ("estimator", "check"),
-    [
-        pytest.param(found, check, id=getattr(check, "func", check).__name__)
-        for found, check in estimator_checks_generator(Rounding(1, metric="l2", num_values=64))
-    ],
-)
-def test_scikit_learn_accepts_the_learner(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 @pytest.mark.parametrize("num_values", [2, 3, 4, 16, 256, 1000])

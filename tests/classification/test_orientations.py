@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
-from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from sfumato.classification import (
     DebiasedNaiveBayes,
@@ -143,18 +142,6 @@ def test_bits_survive_noise_better_than_pixels_for_less() -> None:
         learner = DebiasedNaiveBayes().fit(sent, labels)
         found[encoder.name] = learner.score(encoder.transform(asked), truth)
     assert found["orientation-bits"] > found["pixels"] + 0.2
-
-
-@pytest.mark.parametrize(
-    ("estimator", "check"),
-    [
-        pytest.param(made, check, id=f"{kind.__name__}-{getattr(check, 'func', check).__name__}")
-        for kind in (OrientationCodes, OrientationBits)
-        for made, check in estimator_checks_generator(kind(2, stride=1, image_shape=(1, -1)))
-    ],
-)
-def test_scikit_learn_accepts_the_encoder(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 @pytest.mark.parametrize(

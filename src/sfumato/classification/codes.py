@@ -25,7 +25,7 @@ def as_codes(
     epsilon: float | None = None,
     map_shape: MapShape | None = None,
 ) -> Codes:
-    """X as `Codes`, after checking it against what the learner was told.
+    """X as `Codes`, after checking it against the settings of the learner.
 
     A plain (N, m) array is clean unless epsilon says otherwise; whole numbers stored as floats
     are accepted. `Codes` know their own d, ε and shape, and must agree with what is given.
@@ -59,12 +59,12 @@ def _agreeing(
 ) -> Codes:
     if num_values is not None and codes.num_values != num_values:
         raise Mismatch(
-            f"the codes lie in [{codes.num_values}], the learner was told [{num_values}]; "
+            f"the codes lie in [{codes.num_values}], the learner expects [{num_values}]; "
             "use one encoder."
         )
     if epsilon is not None and codes.epsilon != epsilon:
         raise Mismatch(
-            f"the codes were sent with {epsilon_text(codes.epsilon, 'code')}, the learner was told "
+            f"the codes were sent with {epsilon_text(codes.epsilon, 'code')}, the learner expects "
             f"{epsilon!r}; leave epsilon out to take the codes' own."
         )
     if map_shape is not None:

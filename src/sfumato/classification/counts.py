@@ -81,7 +81,7 @@ class CodeCounts:
         """(classes, positions): the mean value, and the variance of that mean.
 
         The variance holds the noise and the chance of which pictures answered: an answer z
-        has Var z = E z² − (E z)², both estimated from the counts. NaN where nobody answered.
+        has Var z = E z² − (E z)², both estimated from the counts. NaN where there is no answer.
         """
         values = np.arange(self.shape[2], dtype=np.float64)
         evidence = self.evidence()

@@ -102,16 +102,16 @@ def sum_tables(
 
 @njit(cache=True, nogil=True)
 def keep_best(
-    scores: Array, start: int, best: Array, places: Array
+    scores: Array, start: int, best: Array, indices: Array
 ) -> None:  # pragma: no cover - compiled
     """Let scores (Q, N) of pictures start … start + N − 1 compete for the K best of each query.
 
-    best and places (Q, K) are heaps with the worst on top: lowest score, and of equal ones the
+    best and indices (Q, K) are heaps with the worst on top: lowest score, and of equal ones the
     latest picture. So of equal scores the earlier picture stays.
     """
     size = best.shape[1]
     for q in range(len(scores)):
-        heap, place = best[q], places[q]
+        heap, index = best[q], indices[q]
         for n in range(scores.shape[1]):
             score = scores[q, n]
             if not score > heap[0]:
@@ -125,11 +125,11 @@ def keep_best(
                 other = child + 1
                 if other < size and (
                     heap[other] < heap[child]
-                    or (heap[other] == heap[child] and place[other] > place[child])
+                    or (heap[other] == heap[child] and index[other] > index[child])
                 ):
                     child = other
-                if heap[child] > score or (heap[child] == score and place[child] < where):
+                if heap[child] > score or (heap[child] == score and index[child] < where):
                     break
-                heap[i], place[i] = heap[child], place[child]
+                heap[i], index[i] = heap[child], index[child]
                 i = child
-            heap[i], place[i] = score, where
+            heap[i], index[i] = score, where

@@ -43,15 +43,15 @@ def check_classes(classes: NDArray[Any]) -> NDArray[Any]:
 
 
 def class_indices(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
-    """The place of every label among the sorted classes; an unknown one is refused."""
-    places = np.searchsorted(classes, labels)
-    known = classes[np.minimum(places, len(classes) - 1)] == labels
+    """The index of every label among the sorted classes; an unknown label is refused."""
+    indices = np.searchsorted(classes, labels)
+    known = classes[np.minimum(indices, len(classes) - 1)] == labels
     if not known.all():
         raise InvalidInput(
             f"{int((~known).sum())} of {len(labels)} labels are none of the {len(classes)} classes "
             "named at the first call; name all classes there."
         )
-    return places
+    return indices
 
 
 def class_members(y: Any, count: int) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:

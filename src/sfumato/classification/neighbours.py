@@ -42,7 +42,7 @@ class Scorer(Protocol):
 
 
 def nearest(scorer: Scorer, queries: Array, num_known: int, count: int) -> tuple[Array, Array]:
-    """Places (Q, count) of the best known pictures, best first, and their scores.
+    """Rows (Q, count) of the best known pictures, best first, and their scores.
 
     Of equal scores the earlier picture comes first.
     """
@@ -57,15 +57,15 @@ def nearest(scorer: Scorer, queries: Array, num_known: int, count: int) -> tuple
         size = len(queries[part])
         scores = np.empty((size, _KNOWN), dtype=scorer.dtype)
         best = np.full((size, count), lowest, dtype=scorer.dtype)
-        places = np.full((size, count), num_known, dtype=np.int64)
+        rows_of_best = np.full((size, count), num_known, dtype=np.int64)
         for start in range(0, num_known, _KNOWN):
             rows = slice(start, min(start + _KNOWN, num_known))
             tile = scores[:, : rows.stop - start]
             fill(rows, tile)
-            keep_best(tile, start, best, places)
-        order = np.lexsort((places, -best), axis=1)
+            keep_best(tile, start, best, rows_of_best)
+        order = np.lexsort((rows_of_best, -best), axis=1)
         return (
-            np.take_along_axis(places, order, axis=1),
+            np.take_along_axis(rows_of_best, order, axis=1),
             np.take_along_axis(best, order, axis=1),
         )
 

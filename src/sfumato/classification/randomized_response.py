@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,7 +32,7 @@ class RandomizedResponse:
 
     p = e^ε / (d − 1 + e^ε) for the true value, p/e^ε for each other one   [dcaconv, eq. 1]
     Guarantee: ε-LDP per code. The m codes of one picture compose to m·ε.
-    With num_sent = k a picture sends k of its codes, at places drawn without looking at them:
+    With num_sent = k a picture sends k of its codes, at positions drawn without looking at them:
     k·ε for the whole picture, ε for k = 1. Labels lie outside. Proof: docs/classification.md.
     With ε = ∞ the true values are sent: not private.
 
@@ -115,10 +114,11 @@ class RandomizedResponse:
         width = self.num_sent or num_codes
         values = np.empty((count, width), dtype=code_type(self.num_values))
         positions = None if self.num_sent is None else np.empty((count, width), dtype=np.uint32)
-        for rows in _blocks(count, max(_BLOCK // num_codes, 1)):
-            values[rows], places = self.answer(truth[rows], source)
-            if positions is not None and places is not None:
-                positions[rows] = places
+        size = max(_BLOCK // num_codes, 1)
+        for rows in (slice(start, start + size) for start in range(0, count, size)):
+            values[rows], drawn = self.answer(truth[rows], source)
+            if positions is not None and drawn is not None:
+                positions[rows] = drawn
         return Codes(
             values=values,
             positions=positions,
@@ -173,12 +173,7 @@ def draw_positions(
     rows = np.arange(count)
     marked = np.zeros((count, num_codes), dtype=np.bool_)
     for last in range(num_codes - num_sent, num_codes):
-        place = source.below(last + 1, count)
-        place[marked[rows, place]] = last
-        marked[rows, place] = True
+        position = source.below(last + 1, count)
+        position[marked[rows, position]] = last
+        marked[rows, position] = True
     return np.nonzero(marked)[1].astype(np.uint32).reshape(count, num_sent)
-
-
-def _blocks(count: int, size: int) -> Iterator[slice]:
-    for start in range(0, count, size):
-        yield slice(start, start + size)

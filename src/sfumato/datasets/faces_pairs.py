@@ -40,7 +40,7 @@ def read_lfw(root: Path) -> tuple[tuple[str, ...], Pairs]:
             raise InvalidInput(f"{file} has no pair in line {number + 2}; restore it.")
         first, second = (f"{prefix}{n}/{n}_{int(i):04d}.jpg" for n, i in people)
         rows.append((first, second, same, number // (2 * count)))
-    return _gathered(root, rows)
+    return _joined_pairs(root, rows)
 
 
 def read_cfp(root: Path, kind: str) -> tuple[tuple[str, ...], Pairs]:
@@ -63,7 +63,7 @@ def read_cfp(root: Path, kind: str) -> tuple[tuple[str, ...], Pairs]:
                         "it holds others; restore it."
                     )
                 rows.append((fronts[numbers[1]], others[numbers[2]], same, fold))
-    return _gathered(root, rows)
+    return _joined_pairs(root, rows)
 
 
 def _cfp_list(file: Path) -> dict[str, str]:
@@ -91,10 +91,10 @@ def read_listed_pairs(root: Path) -> tuple[tuple[str, ...], Pairs]:
             raise InvalidInput(f"{files[0]} has no pair in line {number + 1}; restore it.")
         fold = number * NUM_FOLDS // len(lines)
         rows.append((part[1], part[2], part[0] == "1", fold))
-    return _gathered(root, rows)
+    return _joined_pairs(root, rows)
 
 
-def _gathered(root: Path, rows: Iterable[Row]) -> tuple[tuple[str, ...], Pairs]:
+def _joined_pairs(root: Path, rows: Iterable[Row]) -> tuple[tuple[str, ...], Pairs]:
     table = list(rows)
     if not table:
         raise InvalidInput(f"{root} lists no pairs of faces.")
@@ -102,10 +102,10 @@ def _gathered(root: Path, rows: Iterable[Row]) -> tuple[tuple[str, ...], Pairs]:
     for name in names:
         if ".." in Path(name).parts or Path(name).is_absolute():
             raise InvalidInput(f"{root} lists a picture outside its folder; restore the list.")
-    place = {name: number for number, name in enumerate(names)}
+    row_of = {name: number for number, name in enumerate(names)}
     pairs = Pairs(
-        np.array([place[row[0]] for row in table]),
-        np.array([place[row[1]] for row in table]),
+        np.array([row_of[row[0]] for row in table]),
+        np.array([row_of[row[1]] for row in table]),
         np.array([row[2] for row in table]),
         np.array([row[3] for row in table]),
     )

@@ -116,17 +116,17 @@ def point_at(view: View, keypoints: NDArray[Any]) -> Array:
     """
     keypoints = np.asarray(keypoints, dtype=np.float64)
     check_shape("keypoints", keypoints, (None, 2))
-    hit, place, nearest = cast(room(), view.camera, view.pose, keypoints)
+    hit, texture_uv, nearest = cast(room(), view.camera, view.pose, keypoints)
     points = np.full((len(hit), 3), np.nan)
     for number in np.unique(hit[hit >= 0]):
         rows = hit == number
-        points[rows] = room()[number].at(place[rows, 0], place[rows, 1])
+        points[rows] = room()[number].at(texture_uv[rows, 0], texture_uv[rows, 1])
     stand = _shot_of(view).person
     if stand is not None:
-        hit, place, depth = cast([body(stand)], view.camera, view.pose, keypoints)
+        hit, texture_uv, depth = cast([body(stand)], view.camera, view.pose, keypoints)
         rows = np.flatnonzero((hit == 0) & (depth > nearest))
         # Half covered or less, a pixel at her outline still shows the room.
-        points[rows[coverage(place[rows, 0], place[rows, 1]) > 0.5]] = np.nan
+        points[rows[coverage(texture_uv[rows, 0], texture_uv[rows, 1]) > 0.5]] = np.nan
     return points
 
 

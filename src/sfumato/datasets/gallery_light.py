@@ -30,15 +30,14 @@ def lit_textures() -> list[Texture]:
     import cv2
 
     quads = room()
-    places, normals, shapes = [], [], []
+    points, normals, shapes = [], [], []
     for quad in quads:
         columns, rows = (max(2, round(side / _CELL)) for side in quad.size)
         v, u = np.meshgrid((np.arange(rows) + 0.5) / rows, (np.arange(columns) + 0.5) / columns)
-        points = quad.at(u.T.ravel(), v.T.ravel())
-        places.append(points)
-        normals.append(np.broadcast_to(quad.normal, points.shape))
+        points.append(quad.at(u.T.ravel(), v.T.ravel()))
+        normals.append(np.broadcast_to(quad.normal, points[-1].shape))
         shapes.append((rows, columns, 3))
-    light = irradiance(np.concatenate(places), np.concatenate(normals))
+    light = irradiance(np.concatenate(points), np.concatenate(normals))
     textures, start = [], 0
     for quad, shape in zip(quads, shapes, strict=True):
         stop = start + shape[0] * shape[1]

@@ -94,12 +94,12 @@ def query_shots() -> tuple[Shot, ...]:
 
 
 def _in_front(pose: Pose, distance: float, aside: float, turn: float) -> Stand:
-    """A place ahead of the camera and `aside` to its right, where she nearly faces it."""
+    """A spot ahead of the camera and `aside` to its right, where she nearly faces it."""
     forward, right = pose.rotation[2, :2], pose.rotation[0, :2]
-    place = pose.center[:2] + distance * forward / np.linalg.norm(forward) + aside * right
-    towards = pose.center[:2] - place
+    spot = pose.center[:2] + distance * forward / np.linalg.norm(forward) + aside * right
+    towards = pose.center[:2] - spot
     heading = math.degrees(math.atan2(towards[1], towards[0]))
-    return Stand(float(place[0]), float(place[1]), heading + turn)
+    return Stand(float(spot[0]), float(spot[1]), heading + turn)
 
 
 def _median_depth(pose: Pose) -> float:

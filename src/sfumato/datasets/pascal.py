@@ -25,7 +25,7 @@ _COUNT = re.compile(r"Objects with ground truth\s*:\s*(\d+)")
 
 @dataclass(frozen=True)
 class Annotated:
-    """One picture and what is known to be in it; classes are told as "person" where they are."""
+    """One picture and what is known to be in it; the class of a person is "person"."""
 
     name: str
     picture: Path

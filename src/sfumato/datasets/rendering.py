@@ -143,15 +143,15 @@ def cast(
     pinhole(camera)
     count = len(keypoints)
     rays = np.column_stack([lens.unproject(camera, keypoints), np.ones(count)])
-    hit, place, nearest = np.full(count, -1), np.full((count, 2), np.nan), np.zeros(count)
+    hit, texture_uv, nearest = np.full(count, -1), np.full((count, 2), np.nan), np.zeros(count)
     for number, plane in enumerate(planes_in_camera(quads, pose)):
         if plane is None:
             continue
         u, v, w = (rays @ plane.T).T
         rows = np.flatnonzero((w > nearest) & (u >= 0) & (u <= w) & (v >= 0) & (v <= w))
         hit[rows], nearest[rows] = number, w[rows]
-        place[rows] = np.stack([u[rows], v[rows]], axis=1) / w[rows, None]
-    return hit, place, nearest
+        texture_uv[rows] = np.stack([u[rows], v[rows]], axis=1) / w[rows, None]
+    return hit, texture_uv, nearest
 
 
 def render(
@@ -248,16 +248,18 @@ class _Grid:
         plane = plane.astype(np.float32)
         w = plane[2, 0] * x + plane[2, 1] * y + plane[2, 2]
         height, width = texture.levels[0].shape[:2]
-        places, steps = [], []
+        uv, steps = [], []
         for line, side in ((plane[0], width), (plane[1], height)):
-            place = (line[0] * x + line[1] * y + line[2]) / w
-            places.append(place)
+            coordinate = (line[0] * x + line[1] * y + line[2]) / w
+            uv.append(coordinate)
             # d(u)/dx = ((u·w)' − u·w') / w: how far in the texture one sample reaches.
             for axis, pitch in enumerate(self.pitch):
-                steps.append((line[axis] - place * plane[2, axis]) / w * np.float32(pitch * side))
+                steps.append(
+                    (line[axis] - coordinate * plane[2, axis]) / w * np.float32(pitch * side)
+                )
         reach = (np.hypot(steps[0], steps[2]) + np.hypot(steps[1], steps[3])) / 2
         # Neighbouring samples round the level differently: their mean blends two levels.
         offset = ((rows % SAMPLES) * SAMPLES + columns % SAMPLES + 0.5) / SAMPLES**2
         level = np.floor(np.log2(np.maximum(reach, 1e-6)) + offset)
         level = np.clip(level, 0, len(texture.levels) - 1).astype(np.int8)
-        return texture.sample(places[0], places[1], level)
+        return texture.sample(uv[0], uv[1], level)

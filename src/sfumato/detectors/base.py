@@ -64,7 +64,7 @@ class Boxes(Frozen):
         return f"Boxes({len(self)}: {', '.join(sorted(set(self.classes))) or 'none'})"
 
     def of(self, classes: Sequence[str]) -> Boxes:
-        """Only the boxes of these classes; an outline cannot be told apart and stays whole."""
+        """Only the boxes of these classes; an outline has no classes and stays whole."""
         rows = [i for i, name in enumerate(self.classes) if name in set(classes)]
         chosen = tuple(self.classes[i] for i in rows)
         return Boxes(self.corners[rows], chosen, self.scores[rows], self.mask)

@@ -27,7 +27,7 @@ class PeopleDetector:
     """OpenCV's histogram of oriented gradients, after Dalal and Triggs.
 
     enlarge   how much a picture is enlarged first, to find people smaller than the window
-    min_rule  the least answer of the linear rule; lower finds more, and more that is nobody
+    min_rule  the least answer of the linear rule; a lower one finds more, also more that is wrong
     """
 
     enlarge: float = 1.5

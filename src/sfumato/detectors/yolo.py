@@ -1,6 +1,6 @@
 """Any detector of the YOLO family, from an ONNX file of the user's.
 
-Two layouts of the answer are understood, told apart by its shape and checked against the size of
+Two layouts of the answer are understood, distinguished by its shape and checked against the size of
 the input. s counts the cells of all strides, (side/8)² + (side/16)² + (side/32)² and so on:
   v5       (1, 3·s, 5 + C): centre, size, whether anything is there, C classes; three boxes a cell
   v8, v11  (1, 4 + C, s):   centre, size, C classes; one box a cell

@@ -92,7 +92,7 @@ def draw_pairs(
         )
     generator = np.random.default_rng(seed)
     dealt = generator.permutation(len(people))
-    fold_of = {people[person]: place % num_folds for place, person in enumerate(dealt)}
+    fold_of = {people[person]: number % num_folds for number, person in enumerate(dealt)}
     who = np.array([people.index(name) for name in identities])
     where = np.array([fold_of[name] for name in identities])
     parts: list[NDArray[np.int64]] = []

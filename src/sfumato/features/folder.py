@@ -65,7 +65,7 @@ def extract_folder(
     """Extract every picture below a folder into one features file.
 
     Stopped at any moment, even killed, the file is what it was before, and the same call
-    goes on where it stopped. Pictures are told apart by name: one that changed since is not
+    goes on where it stopped. Pictures are distinguished by name: one that changed since is not
     extracted again. Unreadable pictures are named, counted and left out; strict=True makes
     the first of them an error.
     """

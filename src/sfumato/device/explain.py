@@ -52,13 +52,15 @@ def promise(event: PrivacyEvent, seen_by: int | None = None) -> dict[str, Any]:
     if composition is None:
         return {}
     seen_by = SMALL_OBJECT if seen_by is None else seen_by
-    one = Composition({answer: min(seen_by, event.num_units) for answer in composition.answers})
+    per_object = Composition(
+        {answer: min(seen_by, event.num_units) for answer in composition.answers}
+    )
     return {
         "delta": DELTA,
         "exact_epsilon_per_picture": composition.epsilon(),
-        "object_seen_by": one.num_answers,
-        "exact_epsilon_per_object": one.epsilon(),
-        "advantage_per_object": one.advantage,
+        "object_seen_by": per_object.num_answers,
+        "exact_epsilon_per_object": per_object.epsilon(),
+        "advantage_per_object": per_object.advantage,
     }
 
 

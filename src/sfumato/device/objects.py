@@ -92,6 +92,10 @@ class CapDensity:
     With a mechanism of ε per descriptor, whatever stands in any such window is protected as
     `count` answers are: a promise that holds for every picture, before it is taken. Positions and
     their number stay outside it.
+
+    >>> picture = np.random.default_rng(0).integers(0, 256, (64, 64), dtype=np.uint8)
+    >>> sf.protect(picture, sf.Pipeline(sf.Plain(), filters=(sf.CapDensity(2, (8, 8)),)))
+    PlainRelease(2 keypoints, raw sift descriptors, not private)
     """
 
     count: int

@@ -103,13 +103,13 @@ def _register(ledger: Path, identity: str, count: int) -> Memory:
 def _of_path(ledger: Path) -> list[Memory]:
     path = _key(ledger)
     try:
-        files = [one for one in _folder().iterdir() if not one.name.startswith(TEMPORARY)]
+        files = [file for file in _folder().iterdir() if not file.name.startswith(TEMPORARY)]
     except FileNotFoundError:
         return []
     except OSError as error:
         raise _unusable(_folder(), error) from None
-    known = [memory for file in files if (memory := _read(file)) is not None]
-    return [memory for memory in known if memory.ledger == path]
+    memories = [memory for file in files if (memory := _read(file)) is not None]
+    return [memory for memory in memories if memory.ledger == path]
 
 
 def _read(file: Path) -> Memory | None:

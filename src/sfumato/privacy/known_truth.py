@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.geometry import unit_vectors
-from sfumato.core.positions import position_shift, snap
+from sfumato.core.positions import snap, unsnap
 from sfumato.core.randomness import SeededRandom
 from sfumato.core.releases import SubspaceRelease, WordRelease
 from sfumato.core.types import Features
@@ -81,9 +81,8 @@ def draw_words(
         extractor=features.extractor,
         reproducible=True,
     )
-    step = 1 << position_shift(features.image_size)
-    place = (snap(features.keypoints, features.image_size) / np.float32(step)).astype(np.float32)
-    given = np.concatenate([place.view(np.uint32), drawn], axis=1)
+    sent_at = unsnap(snap(features.keypoints, features.image_size), features.image_size)
+    given = np.concatenate([sent_at.view(np.uint32), drawn], axis=1)
     kept = np.concatenate([release.keypoints.view(np.uint32), release.words], axis=1)
     rows = _order(kept, given)
     return release, truth[rows].astype(np.int64), rows

@@ -121,9 +121,9 @@ def distinct_rows(rows: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
         keys += column.astype(np.int64) - start
     if prod(spans) <= 4 * len(rows):
         present = np.flatnonzero(np.bincount(keys, minlength=prod(spans)))
-        place = np.zeros(prod(spans), dtype=np.int64)
-        place[present] = np.arange(len(present))
-        index = place[keys]
+        number_of = np.zeros(prod(spans), dtype=np.int64)
+        number_of[present] = np.arange(len(present))
+        index = number_of[keys]
     else:
         present, index = np.unique(keys, return_inverse=True)
     first = np.empty(len(present), dtype=np.int64)

@@ -219,11 +219,13 @@ def _try(
     candidates = match_release(release, world, mechanism.dictionary)
     candidates = candidates.without(world.features_of(image))
     retrieval = retrieve_map_regions(release, candidates, world, options.retrieval)
-    found = best_pose(retrieval, PoseProblem(release.keypoints, world.points, camera, options.pose))
+    answer = best_pose(
+        retrieval, PoseProblem(release.keypoints, world.points, camera, options.pose)
+    )
     seconds = time.perf_counter() - start
     good = False
-    if found.pose is not None:
-        distance, degrees = found.pose.error_to(world.pose(image))
+    if answer.pose is not None:
+        distance, degrees = answer.pose.error_to(world.pose(image))
         good = distance <= max_distance and degrees <= max_angle_deg
     return _Trial(good, len(release), _size_of(release), seconds)
 

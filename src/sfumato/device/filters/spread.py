@@ -48,8 +48,8 @@ def spread_order(features: Features, cells: int = CELLS) -> NDArray[np.int64]:
     width, height = features.image_size
     columns = max(1, round(math.sqrt(cells * width / height)))
     rows = max(1, round(cells / columns))
-    place = features.keypoints.astype(np.float64) / (width, height) * (columns, rows)
-    column, row = np.clip(place.astype(np.int64), 0, (columns - 1, rows - 1)).T
+    cell = features.keypoints.astype(np.float64) / (width, height) * (columns, rows)
+    column, row = np.clip(cell.astype(np.int64), 0, (columns - 1, rows - 1)).T
     part = row * columns + column
     strength = np.argsort(-features.scores, kind="stable")
     grouped = strength[np.argsort(part[strength], kind="stable")]

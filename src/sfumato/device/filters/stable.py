@@ -75,9 +75,9 @@ def survivals(features: Features, picture: NDArray[np.uint8]) -> NDArray[np.int6
             f"the features are of a picture of {features.image_size[0]}×{features.image_size[1]}, "
             f"this one has {width}×{height}; give the picture they were extracted from."
         )
-    found = np.zeros(len(features), dtype=np.int64)
+    times_seen = np.zeros(len(features), dtype=np.int64)
     if not len(features):
-        return found
+        return times_seen
     own = _vectors(features)
     for view in VIEWS:
         seen, affine = _seen_from(picture, *view)
@@ -87,8 +87,8 @@ def survivals(features: Features, picture: NDArray[np.uint8]) -> NDArray[np.int6
         expected = features.keypoints @ affine[:, :2].T + affine[:, 2]
         nearest, is_mutual = _mutual_nearest(own, _vectors(there))
         away = np.linalg.norm(there.keypoints[nearest] - expected, axis=1)
-        found += is_mutual & (away <= _MAX_DISTANCE)
-    return found
+        times_seen += is_mutual & (away <= _MAX_DISTANCE)
+    return times_seen
 
 
 def _seen_from(

@@ -19,9 +19,6 @@ from sfumato.detectors.regions import touches
 from sfumato.detectors.run import TIMEOUT, check_timeout, detect
 from sfumato.device.filters.decoys import Decoys
 
-#: The half side of the square a SIFT descriptor measures, in diameters of its keypoint.
-SIFT_REACH = 3.0
-
 
 @dataclass(frozen=True)
 class Suppression:
@@ -97,15 +94,15 @@ class Suppress:
                 f"features of a {features.image_size[0]}×{features.image_size[1]} picture cannot "
                 f"be suppressed with one of {width}×{height}; give the picture they come from."
             )
-        found = detect(self._all(), picture, timeout=self.timeout)
+        regions = detect(self._all(), picture, timeout=self.timeout)
         if self.classes is not None:
-            found = tuple(boxes.of(self.classes) for boxes in found)
-        kept = features.take(np.flatnonzero(~self._hidden(found, features)))
+            regions = tuple(boxes.of(self.classes) for boxes in regions)
+        kept = features.take(np.flatnonzero(~self._hidden(regions, features)))
         sent = kept
         if self.decoys is not None:
-            sent = self.decoys.fill(kept, self._hole(found, kept), rng=rng)
+            sent = self.decoys.fill(kept, self._hole(regions, kept), rng=rng)
         if self.report is not None:
-            counts = Counter(name for boxes in found for name in boxes.classes)
+            counts = Counter(name for boxes in regions for name in boxes.classes)
             self.report(
                 Suppression(
                     boxes=dict(sorted(counts.items())),
@@ -120,24 +117,26 @@ class Suppress:
         many = self.detectors
         return tuple(many) if isinstance(many, Sequence) else (many,)
 
-    def _hidden(self, found: Sequence[Boxes], features: Features) -> NDArray[np.bool_]:
+    def _hidden(self, regions: Sequence[Boxes], features: Features) -> NDArray[np.bool_]:
         size = features.image_size
-        places = snap(features.keypoints, size) / (1 << position_shift(size))
+        positions = snap(features.keypoints, size) / (1 << position_shift(size))
         hidden = np.zeros(len(features), dtype=np.bool_)
-        for boxes in found:
-            hidden |= touches(boxes, places, margin=self.margin, reach=self.reach * features.scales)
+        for boxes in regions:
+            hidden |= touches(
+                boxes, positions, margin=self.margin, reach=self.reach * features.scales
+            )
         return hidden
 
     def _hole(
-        self, found: Sequence[Boxes], kept: Features
+        self, regions: Sequence[Boxes], kept: Features
     ) -> Callable[[NDArray[np.float64]], NDArray[np.bool_]]:
-        """Whether a keypoint of usual size would have been dropped at a place."""
+        """Whether a keypoint of usual size would have been dropped at a position."""
         usual = self.reach * float(np.median(kept.scales)) if len(kept) else 0.0
 
-        def hidden(places: NDArray[np.float64]) -> NDArray[np.bool_]:
-            hit = np.zeros(len(places), dtype=np.bool_)
-            for boxes in found:
-                hit |= touches(boxes, places, margin=self.margin, reach=usual)
+        def hidden(positions: NDArray[np.float64]) -> NDArray[np.bool_]:
+            hit = np.zeros(len(positions), dtype=np.bool_)
+            for boxes in regions:
+                hit |= touches(boxes, positions, margin=self.margin, reach=usual)
             return hit
 
         return hidden

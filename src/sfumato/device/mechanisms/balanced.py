@@ -141,16 +141,16 @@ class BalancedLifting:
         names = list(self._by_value)
         if name not in names:
             names.append(name)
-        groups = tuple(self._by_value.get(one, np.zeros(0, dtype=np.uint32)) for one in names)
-        place = names.index(name)
-        for chosen, which in self._extras(len(names), place, len(rows), source):
+        groups = tuple(self._by_value.get(value, np.zeros(0, dtype=np.uint32)) for value in names)
+        own_index = names.index(name)
+        for chosen, which in self._extras(len(names), own_index, len(rows), source):
             counts = np.full(len(names), (self._num_words + 1) // len(names))
             counts[chosen] += 1
-            counts[place] -= 1  # the subject itself
+            counts[own_index] -= 1  # the subject itself
             yield rows[which], groups, tuple(int(count) for count in counts)
 
     def _extras(
-        self, num_values: int, place: int, count: int, source: RandomSource
+        self, num_values: int, own_index: int, count: int, source: RandomSource
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Which values appear once more where they cannot be equal: drawn, so it tells nothing.
 
@@ -161,8 +161,8 @@ class BalancedLifting:
             columns = draw_distinct(num_values, left, count, source) if left else []
         else:
             columns = draw_distinct(num_values - 1, left - 1, count, source) if left > 1 else []
-            columns = [column + (column >= place) for column in columns]
-            columns.append(np.full(count, place, dtype=np.uint32))
+            columns = [column + (column >= own_index) for column in columns]
+            columns.append(np.full(count, own_index, dtype=np.uint32))
         if not columns:
             yield np.zeros(0, dtype=np.int64), np.arange(count)
             return

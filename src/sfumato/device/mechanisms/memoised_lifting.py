@@ -51,10 +51,11 @@ class MemoisedLifting:
         self, lifting: SubspaceLifting, enrolled: NDArray[Any], secret: bytes | None = None
     ) -> None:
         secret = secret_or_new(secret, "an enrolment")
-        one = np.asarray(enrolled, dtype=np.float64)
-        if one.ndim != 1 or not np.isfinite(one).all() or not one.any():
+        embedding = np.asarray(enrolled, dtype=np.float64)
+        if embedding.ndim != 1 or not np.isfinite(embedding).all() or not embedding.any():
             raise InvalidInput(
-                f"an enrolment is one embedding (n,), finite and not zero, got shape {one.shape}."
+                "an enrolment is one embedding (n,), finite and not zero, got shape "
+                f"{embedding.shape}."
             )
         if lifting.dither:
             raise InvalidInput(
@@ -63,9 +64,9 @@ class MemoisedLifting:
         self.lifting = lifting
         fingerprint = lifting.database.fingerprint if lifting.database is not None else "none"
         purpose = f"sfumato memoised lifting {lifting.strategy} {lifting.dimension} {fingerprint}"
-        message = purpose.encode() + one.astype("<f8").tobytes()
+        message = purpose.encode() + embedding.astype("<f8").tobytes()
         source = _Keyed(hmac.new(secret, message, hashlib.sha256).digest())
-        self._basis = lifting.lift(one[None], source)[1][0]
+        self._basis = lifting.lift(embedding[None], source)[1][0]
 
     def lift(self, descriptors: NDArray[Any]) -> tuple[Doubles, Doubles]:
         """Parallel subspaces through descriptors (N, n), each with its point nearest to 0."""

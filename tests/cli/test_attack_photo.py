@@ -103,7 +103,7 @@ def test_bad_input_ends_with_one_sentence_and_writes_nothing(
         ((photo, "-o", tmp_path / "report.txt"), "must end in .html"),
         ((photo, "-o", tmp_path / "no" / "report.html"), "folder that exists"),
         ((photo, "-o", page, "--networks", damaged), "not an inversion network"),
-        ((photo, "-o", page, "--networks", tmp_path / "absent"), "looked for in a folder"),
+        ((photo, "-o", page, "--networks", tmp_path / "absent"), "networks must be a folder"),
         ((photo, "-o", page, "--extractor", "freak", *with_networks), "invert train"),
         ((photo, "-o", page, "--extractor", "none", *with_networks), "extractor must be one of"),
         ((photo, "-o", page, "--epsilon", "nan", *with_networks), "epsilon"),

@@ -16,7 +16,7 @@ from sfumato.adversary.invert.architecture import FrameArchitecture
 from sfumato.adversary.invert.checkpoints import find_checkpoint
 from sfumato.adversary.invert.crops import fit_square
 from sfumato.adversary.invert.export import export_frames
-from sfumato.adversary.invert.frames_data import FrameDataOptions, FrameRecipe, Posed
+from sfumato.adversary.invert.frames_data import FrameDataOptions, FrameRecipe
 from sfumato.adversary.invert.frames_train import FrameTrainOptions, train_frames
 from sfumato.adversary.invert.keypoint_angles import FrameNetwork, peak_angles, turn_errors
 from sfumato.core.errors import InvalidInput, Mismatch, Missing
@@ -79,13 +79,14 @@ def test_torch_and_onnx_agree(folder: Path, tmp_path: Path) -> None:
     network = FrameGuesser(checkpoint.architecture).eval()
     load_weights(network, checkpoint.parts["average"])
     recipe = FrameRecipe(FrameDataOptions(), checkpoint.architecture.neighbours)
-    astronaut = Posed.of(extract(photograph(256), max_keypoints=1000))
+    astronaut = extract(photograph(256), max_keypoints=1000)
     for count in (1, 5, 200):
         some = astronaut.take(np.arange(count))
         with torch.inference_mode():
-            logits, sizes = network(*collate([recipe.surrounded(some, np.ones(count, bool))]))
+            example = recipe.surrounded(some, np.ones(count, bool))
+            logits, sizes = network(*collate([example]))
         found = FrameNetwork(tmp_path / "net.onnx", threads=1)
-        made_sizes, made_angles = found.infer(some.rows, some.keypoints, some.size)
+        made_sizes, made_angles = found.infer(example.rows, some.keypoints, some.image_size)
         assert np.abs(np.log2(made_sizes) - sizes.numpy()).max() < 1e-4
         assert turn_errors(made_angles, peak_angles(logits.numpy())).max() < 0.05
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from skimage import data
 
 from sfumato.adversary.invert.crops import fit_square
-from sfumato.adversary.invert.frames_data import Posed
+from sfumato.adversary.invert.encoders import scale_descriptors
+from sfumato.adversary.invert.frames_data import turned_features
 from sfumato.adversary.invert.keypoint_angles import (
     BINS,
     SHIPPED,
@@ -22,11 +23,14 @@ from sfumato.adversary.invert.keypoint_angles import (
     turn_errors,
 )
 from sfumato.core.errors import InvalidInput, Mismatch, Missing
+from sfumato.core.types import Features
 from sfumato.features import extract
 
 
-def posed(picture: NDArray[np.uint8]) -> Posed:
-    return Posed.of(extract(picture, max_keypoints=1000))
+def guessed(features: Features) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Sizes and angles that descriptors and positions give away."""
+    rows = scale_descriptors(features.descriptors, "sift")
+    return infer_frames(rows, features.keypoints, features.image_size)
 
 
 def photograph(side: int = 256) -> NDArray[np.uint8]:
@@ -35,12 +39,12 @@ def photograph(side: int = 256) -> NDArray[np.uint8]:
 
 
 @pytest.fixture(scope="module")
-def astronaut() -> Posed:
-    return posed(photograph())
+def astronaut() -> Features:
+    return extract(photograph(), max_keypoints=1000)
 
 
-def test_angles_and_sizes_of_a_photograph_beat_any_constant(astronaut: Posed) -> None:
-    sizes, angles = infer_frames(astronaut.rows, astronaut.keypoints, astronaut.size)
+def test_angles_and_sizes_of_a_photograph_beat_any_constant(astronaut: Features) -> None:
+    sizes, angles = guessed(astronaut)
     assert sizes.shape == angles.shape == (len(astronaut),)
     assert sizes.dtype == angles.dtype == np.float32
     assert (angles >= 0).all()
@@ -59,24 +63,21 @@ def test_angles_and_sizes_of_a_photograph_beat_any_constant(astronaut: Posed) ->
     assert np.abs(np.log2(sizes) - truth).mean() < middle
 
 
-def test_neighbours_tell_what_a_descriptor_alone_does_not(astronaut: Posed) -> None:
-    _, together = infer_frames(astronaut.rows, astronaut.keypoints, astronaut.size)
+def test_neighbours_tell_what_a_descriptor_alone_does_not(astronaut: Features) -> None:
+    _, together = guessed(astronaut)
     some = range(0, len(astronaut), 10)
-    alone = [
-        infer_frames(astronaut.rows[i : i + 1], astronaut.keypoints[i : i + 1], astronaut.size)
-        for i in some
-    ]
+    alone = [guessed(astronaut.take(np.array([i]))) for i in some]
     lonely = turn_errors(np.concatenate([angles for _, angles in alone]), astronaut.angles[some])
     assert np.median(turn_errors(together, astronaut.angles)) < 0.6 * np.median(lonely)
 
 
 @pytest.mark.parametrize("quarters", [1, 2, 3])
 def test_a_picture_turned_by_right_angles_gets_turned_angles(
-    astronaut: Posed, quarters: int
+    astronaut: Features, quarters: int
 ) -> None:
-    _, before = infer_frames(astronaut.rows, astronaut.keypoints, astronaut.size)
-    turned = astronaut.turned(quarters)
-    _, after = infer_frames(turned.rows, turned.keypoints, turned.size)
+    _, before = guessed(astronaut)
+    turned = turned_features(astronaut, quarters)
+    _, after = guessed(turned)
     moved = turn_errors(after, before + 90 * quarters)
     assert np.median(moved) < 3
     assert (moved < 30).mean() > 0.9
@@ -84,17 +85,18 @@ def test_a_picture_turned_by_right_angles_gets_turned_angles(
     assert np.median(turn_errors(after, turned.angles)) < 20
 
 
-def test_turning_keypoints_is_turning_the_picture(astronaut: Posed) -> None:
+def test_turning_keypoints_is_turning_the_picture() -> None:
     picture = photograph()[:, :200]
-    turned = posed(np.ascontiguousarray(np.rot90(picture, -1)))  # clockwise
-    predicted = posed(np.ascontiguousarray(picture)).turned(1)
-    assert predicted.size == turned.size == (256, 200)
+    turned = extract(np.ascontiguousarray(np.rot90(picture, -1)), max_keypoints=1000)  # clockwise
+    predicted = turned_features(extract(np.ascontiguousarray(picture), max_keypoints=1000), 1)
+    assert predicted.image_size == turned.image_size == (256, 200)
     away = np.linalg.norm(predicted.keypoints[:, None] - turned.keypoints[None], axis=2)
     away += turn_errors(predicted.angles[:, None], turned.angles[None])
     found = away.argmin(axis=1)
     same = away[np.arange(len(found)), found] < 1
     assert same.mean() > 0.9
-    assert np.abs(predicted.rows[same] - turned.rows[found[same]]).mean() < 0.02
+    rows, others = (scale_descriptors(one.descriptors, "sift") for one in (predicted, turned))
+    assert np.abs(rows[same] - others[found[same]]).mean() < 0.02
 
 
 def test_no_keypoints_give_no_frames_and_one_gives_one() -> None:

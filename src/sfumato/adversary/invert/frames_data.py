@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,44 +49,24 @@ class FrameDataOptions(CropOptions):
 
 
 @dataclass(frozen=True)
-class Posed:
-    """Keypoints of one picture with their true frames; size is (width, height)."""
+class FrameExample:
+    """What the network sees, what it should answer, and which rows count.
+
+    rows      (N, 128) scaled descriptors
+    features  the same keypoints, with their true angles and sizes
+    """
 
     rows: NDArray[np.float32]
-    keypoints: NDArray[np.float32]
-    scales: NDArray[np.float32]
-    angles: NDArray[np.float32]
-    size: tuple[int, int]
-
-    @staticmethod
-    def of(features: Features) -> Posed:
-        rows = scale_descriptors(features.descriptors, EXTRACTOR)
-        f = features
-        return Posed(rows, f.keypoints, f.scales, f.angles, f.image_size)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def take(self, keep: NDArray[Any]) -> Posed:
-        """The same picture with only these keypoints."""
-        return Posed(
-            self.rows[keep], self.keypoints[keep], self.scales[keep], self.angles[keep], self.size
-        )
-
-    def turned(self, quarters: int) -> Posed:
-        """The picture turned clockwise by right angles; its descriptors do not change."""
-        keypoints, size = turned_positions(self.keypoints, self.size, quarters)
-        angles = np.asarray((self.angles + 90 * quarters) % 360, dtype=np.float32)
-        return replace(self, keypoints=keypoints, angles=angles, size=size)
-
-
-@dataclass(frozen=True)
-class FrameExample:
-    """What the network sees, what it should answer, and which rows count."""
-
-    posed: Posed
+    features: Features
     near: Neighbourhood
     counted: NDArray[np.bool_]
+
+
+def turned_features(features: Features, quarters: int) -> Features:
+    """Those of the picture turned clockwise by right angles; descriptors do not change."""
+    keypoints, size = turned_positions(features.keypoints, features.image_size, quarters)
+    angles = (features.angles + 90 * quarters) % 360
+    return replace(features, keypoints=keypoints, angles=angles, image_size=size)
 
 
 @dataclass(frozen=True)
@@ -108,25 +87,26 @@ class FrameRecipe:
         return int(rng.integers(self.options.smallest, self.options.largest + 1))
 
     def example(self, crop: Crop, rng: np.random.Generator) -> FrameExample:
-        o, posed = self.options, Posed.of(crop.features)
+        o, features = self.options, crop.features
         if rng.random() >= o.upright:
-            posed = posed.turned(int(rng.integers(1, 4)))
-        count = len(posed)
+            features = turned_features(features, int(rng.integers(1, 4)))
+        count = len(features)
         kept = int(rng.integers(min(o.min_keypoints, count), count + 1))
-        posed = posed.take(np.sort(rng.permutation(count)[:kept]))
+        features = features.take(np.sort(rng.permutation(count)[:kept]))
         counted = np.ones(kept, dtype=np.bool_)
         if kept > 1 and rng.random() < o.wrong:
             counted = rng.random(kept) >= rng.uniform(0, 0.5)
-            rows = posed.rows.copy()
-            rows[~counted] = posed.rows[rng.integers(0, kept, int((~counted).sum()))]
-            posed = replace(posed, rows=rows)
-        return self.surrounded(posed, counted)
+            descriptors = features.descriptors.copy()
+            others = rng.integers(0, kept, int((~counted).sum()))
+            descriptors[~counted] = features.descriptors[others]
+            features = replace(features, descriptors=descriptors)
+        return self.surrounded(features, counted)
 
     def whole(self, crop: Crop, number: int) -> FrameExample:
-        posed = Posed.of(crop.features)
-        return self.surrounded(posed, np.ones(len(posed), dtype=np.bool_))
+        return self.surrounded(crop.features, np.ones(len(crop.features), dtype=np.bool_))
 
-    def surrounded(self, posed: Posed, counted: NDArray[np.bool_]) -> FrameExample:
+    def surrounded(self, features: Features, counted: NDArray[np.bool_]) -> FrameExample:
         """With the neighbours of every keypoint."""
-        near = find_neighbourhood(posed.keypoints, posed.size, self.neighbours)
-        return FrameExample(posed, near, counted)
+        near = find_neighbourhood(features.keypoints, features.image_size, self.neighbours)
+        rows = scale_descriptors(features.descriptors, EXTRACTOR)
+        return FrameExample(rows, features, near, counted)

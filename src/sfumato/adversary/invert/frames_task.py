@@ -42,7 +42,7 @@ class FrameTask:
         device: Any,
     ) -> None:
         self.size_weight, self.device = options.size_weight, device
-        self.held_out = [example for example in held_out if len(example.posed)]
+        self.held_out = [example for example in held_out if len(example.rows)]
         self.learner = Learner(FrameGuesser(architecture).to(device), options.learning_rate)
         self.others: dict[str, Learner] = {}
 
@@ -54,8 +54,8 @@ class FrameTask:
             return torch.from_numpy(np.concatenate(arrays)).to(self.device)
 
         counted = tensor([e.counted for e in examples])
-        turn = tensor([np.deg2rad(e.posed.angles) for e in examples])
-        sizes = tensor([np.log2(e.posed.scales) for e in examples])
+        turn = tensor([np.deg2rad(e.features.angles) for e in examples])
+        sizes = tensor([np.log2(e.features.scales) for e in examples])
         directions = torch.arange(BINS, device=self.device) * (2 * math.pi / BINS)
         wanted = functional.softmax(_SHARPNESS * torch.cos(turn[:, None] - directions), dim=1)
         made = self.learner.network.guesses(*collate(examples, self.device))
@@ -78,8 +78,8 @@ class FrameTask:
                 made = network.guesses(*collate([example], self.device))
             first.append(peak_angles(made[0][0].cpu().numpy()))
             last.append(peak_angles(made[-1][0].cpu().numpy()))
-            octaves.append(np.abs(made[-1][1].cpu().numpy() - np.log2(example.posed.scales)))
-        truth = np.concatenate([example.posed.angles for example in self.held_out])
+            octaves.append(np.abs(made[-1][1].cpu().numpy() - np.log2(example.features.scales)))
+        truth = np.concatenate([example.features.angles for example in self.held_out])
         constants = [turn_errors(np.full_like(truth, angle), truth) for angle in range(0, 360, 5)]
         errors = {
             "": turn_errors(np.concatenate(last), truth),
@@ -95,10 +95,10 @@ class FrameTask:
 
 def collate(examples: Sequence[FrameExample], device: Any = "cpu") -> tuple[Any, Any, Any, Any]:
     """Examples as the network takes them: laid end to end, indices shifted."""
-    starts = np.cumsum([0, *(len(example.posed) for example in examples[:-1])])
+    starts = np.cumsum([0, *(len(example.rows) for example in examples[:-1])])
     index = [e.near.index + start for e, start in zip(examples, starts, strict=True)]
     arrays = (
-        np.concatenate([e.posed.rows for e in examples]),
+        np.concatenate([e.rows for e in examples]),
         np.concatenate(index),
         np.concatenate([e.near.edges for e in examples]),
         np.concatenate([e.near.border for e in examples]),

@@ -96,11 +96,9 @@ def run(
         )
     if output is not None:
         check_output(output, ".npz")
-    rows: list[dict[str, Any]] = []
     answers: dict[str, Recovered] = {}
     with long_work() as progress:
-        for plan in plans:
-            rows.append(_row(plan, answers, progress))
+        rows = [_row(plan, answers, progress) for plan in plans]
     if output is not None:
         _write(output, answers)
     facts = {"release": repr(sent), "keypoints": len(sent), **_guarantee(sent)}
@@ -257,9 +255,8 @@ def _write(path: Path, answers: dict[str, Recovered]) -> None:
     arrays: dict[str, Any] = {}
     for attack, recovered in answers.items():
         name = attack.replace(", ", "-").replace(" ", "-")
-        arrays[f"{name}/descriptors"] = recovered.descriptors
-        arrays[f"{name}/confidence"] = recovered.confidence
-        arrays[f"{name}/certified"] = recovered.certified
+        for part in ("descriptors", "confidence", "certified"):
+            arrays[f"{name}/{part}"] = getattr(recovered, part)
     write_arrays(path, arrays)
 
 

@@ -1,11 +1,10 @@
 """What has been spent, on disk, charged before anything leaves.
 
-One SQLite file in WAL mode. Every charge is one transaction that is synced to the disk
-before `charge` returns, so a crash between charge and send may count a release that never
-left, and can never forget one that did. Amounts are kept as whole billionths of ε, rounded
-up: a sum of floats could drift below the truth. Every session's totals are stored beside
-the charges they sum up, with a checksum; a ledger that disagrees with itself is refused. One
-that was deleted or restored from an older copy is noticed where `witness` can.
+One SQLite file in WAL mode. Every charge is one transaction that is synced to the disk before
+`charge` returns, so a crash between charge and send may count a release that never left, and can
+never forget one that did. Amounts are whole billionths of ε, rounded up: a sum of floats could
+drift below the truth. A session's totals stand beside the charges they sum up, with a checksum;
+a ledger that disagrees with itself is refused, an older one is noticed where `witness` can.
 """
 
 from __future__ import annotations

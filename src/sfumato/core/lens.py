@@ -17,7 +17,6 @@ from sfumato.core.types import Camera
 #: Where COLMAP's pixels lie, seen from ours.
 HALF_PIXEL = 0.5
 
-_ONE_FOCAL = ("SIMPLE_PINHOLE", "SIMPLE_RADIAL", "RADIAL")
 _NEWTON_STEPS = 25
 _STEP = 1e-6
 
@@ -29,17 +28,18 @@ def from_corner(keypoints: NDArray[Any]) -> NDArray[np.float64]:
 
 def focal_lengths(camera: Camera) -> tuple[float, float]:
     """Focal lengths in x and y, in pixels."""
-    if camera.model in _ONE_FOCAL:
-        return camera.params[0], camera.params[0]
-    return camera.params[0], camera.params[1]
+    return camera.params[0], camera.params[camera.num_focals - 1]
 
 
 def project(camera: Camera, points_in_camera: NDArray[Any]) -> NDArray[np.float64]:
     """(N, 3) points in the camera to (N, 2) pixels; NaN for points not in front of it."""
-    depth = np.where(points_in_camera[:, 2:] > 0, points_in_camera[:, 2:], np.nan)
-    with np.errstate(over="ignore", invalid="ignore"):
-        distorted = _distort(camera, points_in_camera[:, :2] / depth)
-    return distorted * focal_lengths(camera) + _center(camera) - HALF_PIXEL
+    with np.errstate(all="ignore"):
+        flat = points_in_camera[:, :2] / points_in_camera[:, 2:]
+        pixels = np.asarray(_distort(camera, flat) * focal_lengths(camera), dtype=np.float64)
+    pixels += _center(camera)
+    pixels -= HALF_PIXEL
+    pixels[~(points_in_camera[:, 2] > 0)] = np.nan
+    return pixels
 
 
 def unproject(camera: Camera, pixels: NDArray[Any]) -> NDArray[np.float64]:
@@ -76,13 +76,12 @@ def _slope(camera: Camera, flat: NDArray[np.float64], axis: int) -> NDArray[np.f
 
 
 def _center(camera: Camera) -> NDArray[np.float64]:
-    first = 1 if camera.model in _ONE_FOCAL else 2
-    return np.array(camera.params[first : first + 2])
+    return np.array(camera.params[camera.num_focals :][:2])
 
 
 def _lens(camera: Camera) -> tuple[float, ...]:
     """The parameters behind focal lengths and principal point."""
-    return camera.params[3 if camera.model in _ONE_FOCAL else 4 :]
+    return camera.params[camera.num_focals + 2 :]
 
 
 def _is_pinhole(camera: Camera) -> bool:

@@ -125,10 +125,15 @@ class Camera:
             )
         if not all(math.isfinite(value) for value in params):
             raise InvalidInput("camera parameters must be finite.")
-        num_focals = 1 if self.model in ("SIMPLE_PINHOLE", "SIMPLE_RADIAL", "RADIAL") else 2
-        if min(params[:num_focals]) <= 0:
-            raise InvalidInput(f"focal length must be positive, got {min(params[:num_focals])}.")
+        focals = params[: self.num_focals]
+        if min(focals) <= 0:
+            raise InvalidInput(f"focal length must be positive, got {min(focals)}.")
         object.__setattr__(self, "params", params)
+
+    @property
+    def num_focals(self) -> int:
+        """Parameters that are focal lengths; the principal point follows, then the lens."""
+        return 1 if self.model in ("SIMPLE_PINHOLE", "SIMPLE_RADIAL", "RADIAL") else 2
 
     def as_dict(self) -> dict[str, Any]:
         """The form that PoseLib takes, and pycolmap as keywords."""

@@ -76,8 +76,7 @@ def check_release(
 
 def _check_camera(camera: Camera) -> None:
     """Intrinsics that no camera has would only make numbers overflow."""
-    num_focals = 1 if camera.model in ("SIMPLE_PINHOLE", "SIMPLE_RADIAL", "RADIAL") else 2
-    focals, rest = camera.params[:num_focals], camera.params[num_focals:]
+    focals, rest = camera.params[: camera.num_focals], camera.params[camera.num_focals :]
     longest = max(camera.width, camera.height)
     plausible = (
         all(1 <= focal <= _LARGEST_FOCAL for focal in focals)

@@ -17,7 +17,7 @@ from PIL import Image
 from sfumato.core.errors import InvalidInput, SfumatoError, UnreadableImage
 from sfumato.device.mechanisms import Plain
 from sfumato.device.protect import Pipeline, protect
-from sfumato.features import EXTRACTORS, extract
+from sfumato.features import EXTRACTORS, Extractor, extract
 from sfumato.features.folder import iter_folder_features
 from sfumato.features.image import MAX_SIFT_PIXELS
 from sfumato.features.opencv import (
@@ -245,3 +245,8 @@ def test_a_picture_too_large_for_features_is_refused_before_it_is_decoded(
     pipeline = Pipeline(mechanism=Plain())
     with pytest.raises(InvalidInput, match="30000000 pixels"):
         protect(path, pipeline)
+
+
+def test_a_shipped_extractor_is_an_extractor_like_ones_own(astronaut: NDArray[np.uint8]) -> None:
+    own: Extractor = EXTRACTORS["sift"]
+    assert own(astronaut) == extract(astronaut, own) == extract(astronaut, "sift")

@@ -27,7 +27,7 @@ from sfumato.core.types import Camera, Pose
 
 Array = NDArray[np.float64]
 Image = NDArray[np.float32]
-Planes = list["NDArray[np.float64] | None"]
+Box = tuple[slice, slice]  # rows and columns
 
 SAMPLES = 2  # per pixel and axis
 _NEAR = 0.02  # metres; nearer corners have no usable projection
@@ -121,18 +121,22 @@ def project(points_in_world: Array, camera: Camera, pose: Pose) -> Array:
     return lens.project(camera, pose.apply(points_in_world))
 
 
-def planes_in_camera(quads: Sequence[Quad], pose: Pose) -> Planes:
-    """The matrix of each rectangle, or None where only its back is seen."""
-    eye = pose.center
-    planes: Planes = []
-    for quad in quads:
-        if quad.normal @ (eye - quad.corner) <= 1e-9:
-            planes.append(None)
-            continue
-        corner = pose.rotation @ quad.corner + pose.translation
-        edges = (pose.rotation @ quad.right, pose.rotation @ quad.down, corner)
-        planes.append(np.linalg.inv(np.stack(edges, axis=1)))
+def planes_in_camera(quads: Sequence[Quad], pose: Pose) -> dict[int, Array]:
+    """The matrix of each rectangle by its number, without those whose back alone is seen."""
+    planes = {}
+    for number, quad in enumerate(quads):
+        if quad.normal @ (pose.center - quad.corner) > 1e-9:
+            corner = pose.rotation @ quad.corner + pose.translation
+            edges = (pose.rotation @ quad.right, pose.rotation @ quad.down, corner)
+            planes[number] = np.linalg.inv(np.stack(edges, axis=1))
     return planes
+
+
+def _in_front(
+    u: NDArray[Any], v: NDArray[Any], w: NDArray[Any], nearest: NDArray[Any]
+) -> NDArray[np.bool_]:
+    """Which rays hit a rectangle, nearer than anything before; from u·w, v·w and w."""
+    return np.asarray((w > nearest) & (u >= 0) & (u <= w) & (v >= 0) & (v <= w))
 
 
 def cast(
@@ -144,11 +148,9 @@ def cast(
     count = len(keypoints)
     rays = np.column_stack([lens.unproject(camera, keypoints), np.ones(count)])
     hit, texture_uv, nearest = np.full(count, -1), np.full((count, 2), np.nan), np.zeros(count)
-    for number, plane in enumerate(planes_in_camera(quads, pose)):
-        if plane is None:
-            continue
+    for number, plane in planes_in_camera(quads, pose).items():
         u, v, w = (rays @ plane.T).T
-        rows = np.flatnonzero((w > nearest) & (u >= 0) & (u <= w) & (v >= 0) & (v <= w))
+        rows = np.flatnonzero(_in_front(u, v, w, nearest))
         hit[rows], nearest[rows] = number, w[rows]
         texture_uv[rows] = np.stack([u[rows], v[rows]], axis=1) / w[rows, None]
     return hit, texture_uv, nearest
@@ -163,29 +165,24 @@ def render(
 ) -> tuple[Image, Image]:
     """The (H, W, 3) linear picture, and (H, W) how much of a pixel solid layers cover."""
     grid = _Grid(camera)
-    planes = planes_in_camera(quads, pose)
     owner = np.full(grid.shape, -1, dtype=np.int32)
     nearest = np.zeros(grid.shape, dtype=np.float32)
-    boxes = [grid.box(quad, pose) for quad in quads]
-    for number, (plane, box) in enumerate(zip(planes, boxes, strict=True)):
-        if plane is not None and box is not None:
-            u, v, w = grid.coordinates(plane, box)
-            seen = (w > nearest[box]) & (u >= 0) & (u <= w) & (v >= 0) & (v <= w)
-            np.copyto(nearest[box], w, where=seen)
-            np.copyto(owner[box], number, where=seen)
-    colours = np.zeros((*grid.shape, 3), dtype=np.float32)
-    for number, (plane, box) in enumerate(zip(planes, boxes, strict=True)):
-        if plane is not None and box is not None:
-            rows, columns = np.nonzero(owner[box] == number)
-            rows, columns = rows + box[0].start, columns + box[1].start
-            colours[rows, columns] = grid.paint(plane, textures[number], rows, columns)
-    covered = np.zeros(grid.shape, dtype=np.float32)
-    for layer in layers:
-        box, plane = grid.box(layer.quad, pose), planes_in_camera([layer.quad], pose)[0]
-        if plane is None or box is None:
-            continue
+    shown = grid.shown(quads, pose)
+    for number, (plane, box) in shown.items():
         u, v, w = grid.coordinates(plane, box)
-        rows, columns = np.nonzero((w > nearest[box]) & (u >= 0) & (u <= w) & (v >= 0) & (v <= w))
+        seen = _in_front(u, v, w, nearest[box])
+        np.copyto(nearest[box], w, where=seen)
+        np.copyto(owner[box], number, where=seen)
+    colours = np.zeros((*grid.shape, 3), dtype=np.float32)
+    for number, (plane, box) in shown.items():
+        rows, columns = np.nonzero(owner[box] == number)
+        rows, columns = rows + box[0].start, columns + box[1].start
+        colours[rows, columns] = grid.paint(plane, textures[number], rows, columns)
+    covered = np.zeros(grid.shape, dtype=np.float32)
+    for number, (plane, box) in grid.shown([layer.quad for layer in layers], pose).items():
+        layer = layers[number]
+        u, v, w = grid.coordinates(plane, box)
+        rows, columns = np.nonzero(_in_front(u, v, w, nearest[box]))
         rows, columns = rows + box[0].start, columns + box[1].start
         laid = grid.paint(plane, layer.texture, rows, columns)
         alpha = laid[:, 3:]
@@ -213,7 +210,13 @@ class _Grid:
         self.y = ((np.arange(self.shape[0]) + 0.5) / SAMPLES - cy) / fy
         self.pitch = 1 / (SAMPLES * fx), 1 / (SAMPLES * fy)
 
-    def box(self, quad: Quad, pose: Pose) -> tuple[slice, slice] | None:
+    def shown(self, quads: Sequence[Quad], pose: Pose) -> dict[int, tuple[Array, Box]]:
+        """The rectangles that can be seen, by number: their matrix, and where in the picture."""
+        planes = planes_in_camera(quads, pose)
+        boxes = {number: self.box(quads[number], pose) for number in planes}
+        return {number: (planes[number], box) for number, box in boxes.items() if box is not None}
+
+    def box(self, quad: Quad, pose: Pose) -> Box | None:
         """Rows and columns that can show the rectangle; all of them if it passes the lens."""
         corners = quad.at(np.array([0.0, 1, 1, 0]), np.array([0.0, 0, 1, 1]))
         depth = pose.apply(corners)[:, 2]
@@ -229,7 +232,7 @@ class _Grid:
             return None
         return slice(top, bottom), slice(left, right)
 
-    def coordinates(self, plane: Array, box: tuple[slice, slice]) -> tuple[Image, Image, Image]:
+    def coordinates(self, plane: Array, box: Box) -> tuple[Image, Image, Image]:
         """u·w, v·w and w for the samples of a box."""
         x = self.x[None, box[1]]
         y = self.y[box[0], None]

@@ -34,6 +34,10 @@ class ExtractorSpec:
     offline: bool
     description: str
 
+    def __call__(self, picture: NDArray[np.uint8]) -> Features:
+        """All features of a picture, strongest first: what every `Extractor` does."""
+        return extract(picture, self.name)
+
 
 _SPECS = (
     ExtractorSpec("sift", 128, "uint8", False, True, "SIFT, whole numbers 0 to 255"),

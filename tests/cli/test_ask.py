@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -13,7 +12,7 @@ import pytest
 from PIL import Image
 
 from commands import sfumato
-from pretend_server import KEY, MAP_ID, PHOTO, WORDS, Pretend, answer, map_info, on_a_socket
+from pretend_server import KEY, MAP_ID, PHOTO, WORDS, Pretend, answer, map_info
 from sfumato.core.randomness import SeededRandom
 from sfumato.core.releases import Release, WordRelease
 from sfumato.core.types import Camera
@@ -23,17 +22,6 @@ from sfumato.device.protect import Pipeline, protect
 from synthetic import MAPPING_POSES, make_map, make_room
 
 CAMERA = "SIMPLE_PINHOLE,500,256,256"
-
-
-@pytest.fixture
-def pretend() -> Pretend:
-    return Pretend()
-
-
-@pytest.fixture
-def server(pretend: Pretend) -> Iterator[str]:
-    with on_a_socket(pretend) as url:
-        yield url
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,7 @@ import pytest
 from PIL import Image
 
 from commands import sfumato, sfumato_json
-from onnx_bytes import save_painter
 from recoveries import lifted
-from sfumato.adversary.invert.architecture import Architecture
 from support import photograph
 
 QUICK = ("--side", 128, "--dimension", "2", "--epsilon", "12,6")
@@ -21,14 +19,6 @@ QUICK = ("--side", 128, "--dimension", "2", "--epsilon", "12,6")
 def photo(tmp_path: Path) -> Path:
     path = tmp_path / "photo.png"
     Image.fromarray(photograph()[60:220, 150:310]).save(path)
-    return path
-
-
-@pytest.fixture
-def networks(tmp_path: Path) -> Path:
-    path = tmp_path / "networks"
-    path.mkdir()
-    save_painter(path / "sift-raw.onnx", Architecture(depth=4))
     return path
 
 

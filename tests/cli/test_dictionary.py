@@ -52,7 +52,7 @@ def test_every_option_reaches_the_manifest(
     features = tmp_path / "features.h5"
     extract_folder(photos, features, extractor="rootsift")
     options = "--extractor rootsift --spherical --start random --iterations 3 --memory 0.5"
-    more = "--seed 7 --index graph --strict --max-keypoints 90 --built-from-map"
+    more = "--seed 7 --index graph --max-keypoints 90 --built-from-map"
     words = [*options.split(), *more.split(), "--provenance", "two [photos]"]
     built = run_json(capsys, "build", features, "--words", 25, "-o", tmp_path / "d", *words)
     assert built["extractor"] == "rootsift"

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -16,7 +15,7 @@ import pytest
 from PIL import Image
 
 from commands import sfumato
-from pretend_server import KEY, PHOTO, WORDS, Pretend, answer, map_info, on_a_socket
+from pretend_server import KEY, PHOTO, WORDS, Pretend, answer, map_info
 from synthetic import MAPPING_POSES, make_map, make_room
 
 #: Markup that rich would obey or stumble over, an escape code, a bell, a bidi override, an emoji.
@@ -31,17 +30,6 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (path / "key").write_text(KEY + "\n")
     WORDS.save(path / "words")
     return path
-
-
-@pytest.fixture
-def pretend() -> Pretend:
-    return Pretend()
-
-
-@pytest.fixture
-def server(pretend: Pretend) -> Iterator[str]:
-    with on_a_socket(pretend) as url:
-        yield url
 
 
 def ask(things: Path, server: str, *more: object) -> int:

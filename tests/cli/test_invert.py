@@ -9,22 +9,12 @@ import pytest
 from PIL import Image
 
 from commands import sfumato, sfumato_json
-from onnx_bytes import save_painter
 from recoveries import WORDS, lifted, worded
-from sfumato.adversary.invert.architecture import Architecture
 from sfumato.core.randomness import SeededRandom
 from sfumato.device.mechanisms import Plain
 from sfumato.features import extract
 from sfumato.features.image import load_image
 from support import hide_packages, photograph
-
-
-@pytest.fixture
-def networks(tmp_path: Path) -> Path:
-    path = tmp_path / "networks"
-    path.mkdir()
-    save_painter(path / "sift-raw.onnx", Architecture(depth=4))
-    return path
 
 
 @pytest.fixture

@@ -5,28 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
-from PIL import Image
 
 from commands import sfumato
 from sfumato.core.releases import Release, WordRelease
-from sfumato.dictionary import Dictionary
-from support import photograph
-
-
-@pytest.fixture
-def photo(tmp_path: Path) -> Path:
-    path = tmp_path / "photo.png"
-    Image.fromarray(photograph()[:256, :256]).save(path)
-    return path
-
-
-@pytest.fixture
-def words(tmp_path: Path) -> Path:
-    values = np.random.default_rng(0).integers(0, 256, (256, 128), dtype=np.uint8)
-    Dictionary.from_words(values, extractor="sift").save(tmp_path / "words")
-    return tmp_path / "words"
 
 
 def test_a_photograph_is_written_as_a_release(

@@ -15,25 +15,14 @@ from sfumato.core.releases import KeypointRelease, Release
 from sfumato.detectors import find
 from sfumato.detectors.base import Boxes
 from sfumato.detectors.regions import touches
-from sfumato.dictionary import Dictionary
-from support import photograph
 
 BOX = Boxes(np.array([[60.0, 60, 160, 200]]), ("given",), np.ones(1))
 
 
 @pytest.fixture
-def photo(tmp_path: Path) -> Path:
-    path = tmp_path / "photo.png"
-    Image.fromarray(photograph()[:256, :256]).save(path)
-    return path
-
-
-@pytest.fixture
-def common(photo: Path, tmp_path: Path) -> list[object]:
-    values = np.random.default_rng(0).integers(0, 256, (256, 128), dtype=np.uint8)
-    Dictionary.from_words(values, extractor="sift").save(tmp_path / "words")
+def common(photo: Path, words: Path, tmp_path: Path) -> list[object]:
     (tmp_path / "boxes.json").write_text(json.dumps(BOX.corners.tolist()))
-    return [photo, "--epsilon", 10, "--dictionary", tmp_path / "words"]
+    return [photo, "--epsilon", 10, "--dictionary", words]
 
 
 def keypoints(path: Path) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import codecs
 import os
 import signal
@@ -24,6 +25,8 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         if alone:
             signal.signal(signal.SIGINT, _leave_at_once)  # nothing was begun yet
+            # Python gives Ctrl-C its default action back while it ends; what is done is done.
+            atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
             _repair_streams()
         from sfumato.cli.registry import run_command
 

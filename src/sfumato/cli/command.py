@@ -190,7 +190,7 @@ class LazyGroup(TyperGroup):
         if not isinstance(entry, tuple):
             return entry
         if self._only_listed:
-            return TyperCommand(cmd_name, help=entry[1])
+            return TyperCommand(cmd_name, short_help=entry[1])
         module, _, function = entry[0].partition(":")
         loaded = getattr(import_module(f"sfumato.cli.{module}"), function)
         return make_command(cmd_name, loaded, summary=entry[1])

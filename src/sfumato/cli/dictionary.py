@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from sfumato.cli import options as opt
+from sfumato.cli.command import refuse_given
 from sfumato.cli.options import argument, option, output
 from sfumato.cli.output import JsonFlag, emit, long_work
 
@@ -36,6 +37,8 @@ def build(
     """
     from sfumato.dictionary import build_dictionary
 
+    if source.is_file():
+        refuse_given("is for pictures, and this is a file of features", "strict")
     with long_work() as progress:
         made = build_dictionary(
             source,

@@ -6,7 +6,11 @@ loaded when it is asked for, so that other commands do not wait for it.
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from typer.core import TyperCommand
 
 from sfumato.cli.command import LazyGroup, make_command
 from sfumato.core.errors import Missing
@@ -23,6 +27,17 @@ def find_experiments() -> dict[str, EntryPoint]:
     from importlib.metadata import entry_points
 
     return {entry.name: entry for entry in entry_points(group=GROUP)}
+
+
+def _first_line(entry: EntryPoint) -> str:
+    """What the module of an experiment says it is; the module is read, not imported."""
+    from importlib.util import find_spec
+
+    spec = find_spec(entry.module)
+    if spec is None or spec.origin is None:
+        return ""
+    tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
+    return (ast.get_docstring(tree) or "").split("\n")[0]
 
 
 class Experiments(LazyGroup):
@@ -46,4 +61,6 @@ class Experiments(LazyGroup):
             )
         if cmd_name not in installed:
             return None
+        if self._only_listed:
+            return TyperCommand(cmd_name, short_help=_first_line(installed[cmd_name]))
         return make_command(cmd_name, installed[cmd_name].load())

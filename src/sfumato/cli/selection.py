@@ -11,14 +11,12 @@ from sfumato.cli.options import option
 from sfumato.cli.own_code import load_ready
 from sfumato.cli.values import names, number
 from sfumato.core.errors import InvalidInput
-from sfumato.device.filters import ConstantCount, Decoys, Suppress, Suppression
-from sfumato.device.filters.keep import keep_filter
-from sfumato.device.objects import CapDensity
-from sfumato.device.protect import Filter, PictureFilter
-from sfumato.dictionary import Dictionary
 
 if TYPE_CHECKING:
     from sfumato.detectors import Detector
+    from sfumato.device.filters import Suppression
+    from sfumato.device.protect import Filter, PictureFilter
+    from sfumato.dictionary import Dictionary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +107,10 @@ class Selection:
     def _filters(
         self, public: Dictionary | None, hidden: list[Suppression]
     ) -> Iterator[Filter | PictureFilter]:
+        from sfumato.device.filters import ConstantCount, Decoys, Suppress
+        from sfumato.device.filters.keep import keep_filter
+        from sfumato.device.objects import CapDensity
+
         if self.needs_words and public is None:
             raise InvalidInput("decoys are public words: --dictionary must be one that is here.")
         detectors = list(self._detectors())

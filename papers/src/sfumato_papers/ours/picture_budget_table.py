@@ -65,7 +65,7 @@ def report_lines(
 ) -> list[str | Table]:
     """Advice as a table; with `every`, all splits that were tried too."""
     found = advise(head, outcomes)
-    told: list[str | Table] = [
+    shown: list[str | Table] = [
         f"{head['data']}: map of {head['images']} images and {head['points']:,} points, "
         f"{head['queries']} queries; dictionary {head['dictionary']}",
         "",
@@ -91,10 +91,10 @@ def report_lines(
             shares(outcomes, tuning=True),
             key=lambda o: (o["budget"], o["keep_by"], -o["share"], -o["_median_inliers"]),
         )
-        told += ["", "All splits, one draw of each query:"]
+        shown += ["", "All splits, one draw of each query:"]
         answers = ("localized", _count), ("inliers", "_median_inliers", ".0f")
-        told.append(table_of(tried, *_columns(""), *answers, left=(1,)))
-    return [*told, "", *NOTES]
+        shown.append(table_of(tried, *_columns(""), *answers, left=(1,)))
+    return [*shown, "", *NOTES]
 
 
 def _recommended(found: Sequence[Advice]) -> list[str]:

@@ -187,7 +187,7 @@ class _Picture:
             seed=seed,
             num_sent=len(release),
             num_decoys=int((~real).sum()),
-            num_removed=sent.told.removed,
+            num_removed=sent.report.removed,
             num_regions=len(boxes),
             num_inside=int((inside & real).sum()),
             people=len(truth),
@@ -212,11 +212,11 @@ NOTHING = Boxes(np.zeros((0, 4)), (), np.zeros(0))
 
 @dataclass(frozen=True)
 class Sent:
-    """What goes to the mechanism, which rows of it are decoys, and what the device was told."""
+    """What goes to the mechanism, which rows of it are decoys, and what was hidden."""
 
     features: Features
     is_decoy: NDArray[np.bool_]
-    told: Suppression
+    report: Suppression
 
 
 def hide_and_keep(
@@ -228,18 +228,18 @@ def hide_and_keep(
     rng: SeededRandom,
 ) -> Sent:
     """Suppress, then keep the strongest, with the bookkeeping that only an experiment needs."""
-    told: list[Suppression] = []
+    reports: list[Suppression] = []
     suppress = Suppress(
         GivenBoxes(boxes),
         margin=settings.margin,
         reach=settings.reach,
         decoys=decoys,
-        report=told.append,
+        report=reports.append,
     )
     filled = suppress.look(features, picture, rng=rng)
     order = np.argsort(-filled.scores, kind="stable")[: settings.max_keypoints]
     kept = KeepStrongest(settings.max_keypoints)(filled, rng=rng)
-    return Sent(kept, np.asarray(order >= told[0].kept), told[0])
+    return Sent(kept, np.asarray(order >= reports[0].kept), reports[0])
 
 
 def decoy_rows(release: KeypointRelease, sent: Sent) -> NDArray[np.bool_]:

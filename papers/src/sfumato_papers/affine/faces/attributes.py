@@ -21,7 +21,7 @@ from sfumato.device.mechanisms import SubsetMechanism, SubspaceLifting
 from sfumato.device.mechanisms.balanced import BalancedLifting
 from sfumato.dictionary import Dictionary
 from sfumato.faces.embeddings import centre
-from sfumato_papers.affine.faces.verification import Settings, directions, told
+from sfumato_papers.affine.faces.verification import Settings, directions, json_epsilon
 from sfumato_papers.harness.outcomes import RecordFile
 from sfumato_papers.harness.work import seeded, tracked
 
@@ -147,7 +147,7 @@ def _attack_words(split: Split, attacker: infer.Known, settings: Settings, add: 
             mechanism = SubsetMechanism(epsilon, 1, dictionary)
             for seed in range(settings.num_seeds):
                 what = {"way": "words", "source": "directions", "num_words": num_words,
-                        "epsilon": told(epsilon), "seed": seed}  # fmt: skip
+                        "epsilon": json_epsilon(epsilon), "seed": seed}  # fmt: skip
                 own, sent = (
                     mechanism.draw(
                         nearest, seeded("attribute words", part, num_words, epsilon, seed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -110,11 +111,8 @@ def _gathered(
         )
     values = np.zeros((len(faces), lengths.pop()), dtype=np.float32)
     values[is_found] = check_vectors([vector for vector in vectors if vector is not None])
-    told: dict[str, int] = {}
-    for reason in reasons:
-        if reason:
-            told[reason] = told.get(reason, 0) + 1
-    return Embedded(faces, values, is_found, told, embedder)
+    counts = dict(Counter(reason for reason in reasons if reason))
+    return Embedded(faces, values, is_found, counts, embedder)
 
 
 def problem_of(embedded: Embedded, public: int, centred: bool) -> dict[str, Any]:

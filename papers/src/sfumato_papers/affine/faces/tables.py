@@ -73,9 +73,9 @@ def _history_row(group: Sequence[Row]) -> dict[str, Any]:
         else:
             shares[count] = one["right"] / one["total"]
     names = ("pictures", "way", "strategy", "dimension", "source", "num_words", "epsilon")
-    told = {name: first[name] for name in names if name in first}
+    setting = {name: first[name] for name in names if name in first}
     number = len(first.get("errors", ())) or first.get("total", 0)
-    return {**told, "faces": number, "recovered": shares, "median_error": medians}
+    return {**setting, "faces": number, "recovered": shares, "median_error": medians}
 
 
 def attribute_rows(records: Iterable[Row]) -> list[dict[str, Any]]:
@@ -89,10 +89,10 @@ def attribute_rows(records: Iterable[Row]) -> list[dict[str, Any]]:
         right, total = (sum(one[name] for one in group) / seeds for name in ("right", "total"))
         low, high = wilson(round(right), round(total))
         names = ("attribute", "way", "strategy", "dimension", "num_words", "epsilon", "attack")
-        told = {name: first[name] for name in names if name in first}
+        setting = {name: first[name] for name in names if name in first}
         rows.append(
             {
-                **told,
+                **setting,
                 "seeds": seeds,
                 "faces": round(total),
                 "accuracy": right / max(total, 1),

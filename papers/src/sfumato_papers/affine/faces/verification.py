@@ -155,10 +155,10 @@ def _settings(problem: Problem, settings: Settings) -> Iterator[dict[str, Any]]:
                 for epsilon in (*settings.epsilons, math.inf):
                     words = {"source": source, "num_words": num_words, "seed": seed}
                     for way in ("p–w", "w–w"):
-                        yield {"way": way, **words, "epsilon": told(epsilon)}
+                        yield {"way": way, **words, "epsilon": json_epsilon(epsilon)}
 
 
-def told(epsilon: float) -> float | str:
+def json_epsilon(epsilon: float) -> float | str:
     """ε as JSON can hold it, which has no infinity."""
     return epsilon if math.isfinite(epsilon) else "inf"
 

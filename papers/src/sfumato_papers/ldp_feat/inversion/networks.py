@@ -97,10 +97,10 @@ class Networks:
 
     def facts(self, wanted: Wanted) -> Facts:
         found = self.find(wanted)
-        told: dict[str, Any] = {}
+        training: dict[str, Any] = {}
         beside = found.path.with_suffix(".json")
         if beside.is_file():
-            told = json.loads(beside.read_text(encoding="utf-8"))
+            training = json.loads(beside.read_text(encoding="utf-8"))
         return Facts(
             name=wanted.name,
             fingerprint=hashlib.sha256(found.path.read_bytes()).hexdigest()[:16],
@@ -108,7 +108,7 @@ class Networks:
             width=found.architecture.width,
             frames=found.architecture.frames,
             one_look=self.settings.one_look,
-            seconds=told.get("seconds"),
+            seconds=training.get("seconds"),
             shipped=found.path.parent == SHIPPED,
         )
 
@@ -152,8 +152,8 @@ class Networks:
         )
         path = self.folder / f"{wanted.name}.onnx"
         export_onnx(run, path)
-        told = {"seconds": spent.seconds, "pictures": [folder.name for folder in spend.train]}
-        write_file(path.with_suffix(".json"), json.dumps(told).encode())
+        facts = {"seconds": spent.seconds, "pictures": [folder.name for folder in spend.train]}
+        write_file(path.with_suffix(".json"), json.dumps(facts).encode())
         return path
 
     def _view(self, wanted: Wanted) -> View:

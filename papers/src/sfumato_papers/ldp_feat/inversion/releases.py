@@ -204,8 +204,8 @@ class Releases:
     def recovered(self, picture: Picture, defence: Defence, attack: str) -> PlainRelease:
         """The lift of a picture as an attack reads it, in the form raw descriptors have."""
         release = self.sent(picture, defence)
-        told = f"{self._known} {picture.fingerprint} {picture.name} {defence} {attack}"
-        file = self._kept / f"{hashlib.sha256(told.encode()).hexdigest()[:32]}.npy"
+        content = f"{self._known} {picture.fingerprint} {picture.name} {defence} {attack}"
+        file = self._kept / f"{hashlib.sha256(content.encode()).hexdigest()[:32]}.npy"
         try:
             descriptors = np.load(file, allow_pickle=False)
         except (OSError, ValueError, EOFError):

@@ -112,10 +112,11 @@ def descriptors(row: Setting) -> Printed | None:
 def report_lines(results: Results) -> list[str | Table]:
     """All tables that have rows, with what must be known to read them."""
     rows = summarise(results)
-    told = results.facts["inversion"]
+    problem = results.facts["inversion"]
+    side = problem["side"]
     lines: list[str | Table] = [
-        f"{told['data']}: {told['pictures']} photographs, {told['side']}×{told['side']}, at most "
-        f"{told['max_keypoints']:,} keypoints each. Cells: mean over pictures [95 % interval]."
+        f"{problem['data']}: {problem['pictures']} photographs, {side}×{side}, at most "
+        f"{problem['max_keypoints']:,} keypoints each. Cells: mean over pictures [95 % interval]."
     ]
     if "database" in results.facts:
         base = results.facts["database"]

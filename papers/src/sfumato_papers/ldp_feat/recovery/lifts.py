@@ -130,8 +130,8 @@ def run_recover(
         for attack in settings.attacks:
             if not file.has(kind="lift", attack=attack, **what):
                 file.add({**what, **_attacked(attack, lift, words, public, mechanism, parts)})
-        told = not mechanism.num_adversarial or file.has(kind="assumptions", **what)
-        if not told and (lift.words >= 0).all():
+        is_known = not mechanism.num_adversarial or file.has(kind="assumptions", **what)
+        if not is_known and (lift.words >= 0).all():
             file.add({"kind": "assumptions", **what, **_assumptions(lift, words, parts)})
 
 

@@ -123,7 +123,7 @@ def test_an_equal_cap_is_no_raise_and_each_cap_is_compared_with_its_own(tmp_path
         "INSERT INTO ledger SELECT * FROM ledger",
         "DELETE FROM ledger",
         "DELETE FROM sessions WHERE name = 'default'",
-        "INSERT INTO charges SELECT 9, 'default', time, mechanism, 1, 1, 0 FROM charges",
+        "INSERT INTO charges SELECT 9, 'default', time, mechanism, 1, 1, 0, NULL, 1 FROM charges",
     ],
 )
 def test_a_total_that_was_edited_is_noticed(tmp_path: Path, edit: str) -> None:

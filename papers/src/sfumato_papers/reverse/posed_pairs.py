@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -161,8 +162,8 @@ class KeypointSource:
 
     def _survivals(self, name: str, features: Features) -> NDArray[np.int64]:
         stored = self.work / "survivals" / self.kind / f"{name}.npy"
-        if stored.exists():
-            found = np.load(stored)
+        with suppress(OSError, ValueError, EOFError):  # missing or half a file: made again
+            found = np.load(stored, allow_pickle=False)
             if found.shape == (len(features),):
                 return np.asarray(found, dtype=np.int64)
         scene, picture = name.split("/", 1)

@@ -23,6 +23,19 @@ ROOM = make_room(900)
 QUERY = pose_at(0.7, 0.1, 0.8, turn_deg=5)
 
 
+#: What a row says about a map.
+MAP_INFO: dict[str, Any] = {
+    "created": "2026-01-01T00:00:00Z",
+    "extractor": "tiny",
+    "num_images": 1,
+    "num_points": 1,
+    "num_observations": 1,
+    "num_bytes": 1,
+    "accepts": ["words"],
+    "notice": "",
+}
+
+
 @dataclass(frozen=True)
 class World:
     """A stored map with its dictionary, and releases to ask it with."""

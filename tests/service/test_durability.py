@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from served import MAP_INFO
 from sfumato.core.errors import DamagedFile
 from sfumato.service import recovery, storage
 from sfumato.service.labels import ARRIVING, LABEL
@@ -26,7 +27,7 @@ def add_map(store: Store, map_id: str = MAP) -> None:
     with store.draft() as draft:
         (draft / "inside").mkdir()
         (draft / "inside" / "file").write_bytes(b"123")
-        store.commit(draft, key, map_id, map_id, {})
+        store.commit(draft, key, map_id, map_id, MAP_INFO)
 
 
 def note(disk: Disk, monkeypatch: pytest.MonkeyPatch, place: Any, name: str) -> None:

@@ -23,7 +23,7 @@ def test_kills_lose_nothing_that_was_acknowledged(capsys: pytest.CaptureFixture[
 def test_losses_are_repaired_by_the_book(capsys: pytest.CaptureFixture[str]) -> None:
     assert kills.main(["--count", "4", "--span", "0.1", "--seed", "2", "--loss-every", "1"]) == 0
     shown = capsys.readouterr().out
-    for loss in ("lose database", "truncate database", "lose log", "unmount maps"):
+    for loss in ("remove database", "truncate database", "lose log", "unmount maps"):
         assert f"1 × {loss}" in shown
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from served import MAP_INFO
 from sfumato.core.errors import InvalidInput
 from sfumato.service import storage
 from sfumato.service.errors import ServiceError
@@ -97,7 +98,7 @@ def test_a_key_that_changed_its_role_is_not_the_one_that_asked(store: Store) -> 
 def add_map(store: Store, key: Key, map_id: str, name: str) -> None:
     with store.draft() as draft:
         (draft / "file").write_bytes(b"x")
-        store.commit(draft, key, map_id, name, {"accepts": ["words"]})
+        store.commit(draft, key, map_id, name, MAP_INFO)
 
 
 def test_a_tenant_finds_lists_and_removes_its_own_maps_only(store: Store) -> None:

@@ -20,6 +20,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any
 
@@ -150,15 +151,21 @@ def _run_folder(settings: Settings) -> Iterator[Path]:
     link = settings.store / "run"
     if not settings.read_only:
         _remove_run(link)
-    with tempfile.TemporaryDirectory(prefix=_RUN) as folder, _temporary_files_in(folder):
+    folder = Path(tempfile.mkdtemp(prefix=_RUN))
+    try:
         if not settings.read_only:
             with suppress(OSError):  # without it a killed service leaves its folder, no more
                 link.symlink_to(folder)
-        try:
-            yield Path(folder)
-        finally:
-            if link.is_symlink() and link.readlink() == Path(folder):
-                link.unlink()
+        with _temporary_files_in(str(folder)):
+            yield folder
+    finally:
+        if link.is_symlink() and link.readlink() == folder:
+            link.unlink()
+        if any(folder.glob("pymp-*")):
+            # multiprocessing removes its sockets when this process ends; ours is the next to go.
+            Finalize(None, shutil.rmtree, (folder, True), exitpriority=-200)
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _remove_run(link: Path) -> None:

@@ -5,6 +5,9 @@ from .adversary.recover.base import Attack as Attack
 from .adversary.score import score as score
 from .client import AsyncClient as AsyncClient
 from .client import Client as Client
+from .core.accounting import Composition as Composition
+from .core.accounting import PrivateAnswer as PrivateAnswer
+from .core.accounting import compose as compose
 from .core.errors import SfumatoError as SfumatoError
 from .core.odds import Coin as Coin
 from .core.randomness import RandomSource as RandomSource

@@ -7,11 +7,12 @@ import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from sfumato.core.accounting import Composition, PrivateAnswer
+from sfumato.core.accounting import Composition, PrivateAnswer, compose
 from sfumato.core.errors import InvalidInput
 from sfumato.core.losses import LossDistribution
 
@@ -195,3 +196,17 @@ def test_cut_tails_are_counted_against_the_promise() -> None:
     table = LossDistribution(1.0, 0, np.array([0.5, 0.5]), cut=1e-3)
     assert table.delta(1.0) == 1e-3
     assert table.epsilon(1e-4) == math.inf
+
+
+def test_a_mechanism_is_composed_by_what_it_says_of_its_answers() -> None:
+    from sfumato.classification import RandomizedResponse
+    from sfumato.device.mechanisms import MemoisedSubset, Plain, SubsetMechanism
+    from support import tiny_dictionary
+
+    words = SubsetMechanism(2.0, 3, tiny_dictionary(64))
+    assert compose(words, 5) == composed(2.0, 64, 5, 3)
+    assert compose(MemoisedSubset(words), 5) == composed(2.0, 64, 5, 3)
+    assert compose(RandomizedResponse(1.5, 16), 7) == composed(1.5, 16, 7)
+    assert compose(SimpleNamespace(epsilon=2.0), 5) == composed(2.0, None, 5)
+    with pytest.raises(InvalidInput, match=r"Plain promises no ε.*sent as they are"):
+        compose(Plain(), 5)

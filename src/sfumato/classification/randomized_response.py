@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.accounting import PrivateAnswer
 from sfumato.core.checks import check_count, check_epsilon, check_indices
 from sfumato.core.codes import Codes, MapShape, code_type
 from sfumato.core.errors import InvalidInput
@@ -54,6 +55,11 @@ class RandomizedResponse:
             check_count("num_sent", self.num_sent, low=1, high=MAX_WORDS)
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "coin", response_coin(epsilon, self.num_values))
+
+    @property
+    def private_answer(self) -> PrivateAnswer:
+        """One code, as exact composition counts it."""
+        return PrivateAnswer(self.epsilon, self.num_values)
 
     @property
     def truth_probability(self) -> float:

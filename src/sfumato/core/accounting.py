@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -36,6 +37,9 @@ class PrivateAnswer:
 
     num_values = None stands for an ε-LDP mechanism of which no more is known; the worst one has
     two values.
+
+    >>> sf.Composition({sf.PrivateAnswer(8.0, 16_384): 1104}).largest
+    8832.0
     """
 
     epsilon: float
@@ -71,7 +75,6 @@ class PrivateAnswer:
 class Composition:
     """The promise of independent answers together.
 
-    >>> import sfumato as sf
     >>> small_face = sf.Composition({sf.PrivateAnswer(6.0, 16_384): 10})
     >>> round(small_face.epsilon(1e-6)), round(small_face.advantage, 3), small_face.largest
     (29, 0.215, 60.0)
@@ -174,6 +177,27 @@ class Composition:
         for part in parts[1:]:
             total = total.plus(part)
         return total
+
+
+def compose(mechanism: Any, count: int) -> Composition:
+    """What `count` answers of one mechanism promise together.
+
+    A mechanism of your own that has an `epsilon` counts as the worst one with that ε, unless it
+    says more in `private_answer`.
+
+    >>> mechanism = sf.SubsetMechanism(6.0, 1, sf.Dictionary.load("bsds-16k"))
+    >>> small_face = sf.compose(mechanism, 10)
+    >>> round(small_face.epsilon(1e-6)), round(small_face.advantage, 3)
+    (29, 0.215)
+    """
+    answer = getattr(mechanism, "private_answer", None)
+    epsilon = getattr(mechanism, "epsilon", None)
+    if answer is None and epsilon is None:
+        raise InvalidInput(
+            f"{type(mechanism).__name__} promises no ε, so nothing can be composed; "
+            f"{getattr(mechanism, 'no_epsilon', 'give a mechanism that has an epsilon')}."
+        )
+    return Composition({PrivateAnswer(epsilon) if answer is None else answer: count})
 
 
 def check_delta(delta: float) -> float:

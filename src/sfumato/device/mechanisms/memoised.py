@@ -12,6 +12,7 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
+from sfumato.core.accounting import PrivateAnswer
 from sfumato.core.errors import InvalidInput
 from sfumato.core.odds import Coin
 from sfumato.core.randomness import RandomSource, below_threshold, check_source
@@ -50,6 +51,11 @@ class MemoisedSubset:
         self._key = hmac.new(secret, purpose, hashlib.sha256).digest()
         self._answered = np.zeros(mechanism.dictionary.num_words, dtype=np.bool_)
         self._lock = threading.Lock()
+
+    @property
+    def private_answer(self) -> PrivateAnswer:
+        """One distinct word of the session, as exact composition counts it."""
+        return self.mechanism.private_answer
 
     def event(self, features: Features) -> PrivacyEvent:
         """Only words that this session has not answered yet cost anything."""

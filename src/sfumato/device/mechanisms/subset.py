@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.accounting import PrivateAnswer
 from sfumato.core.checks import check_count, check_epsilon, check_same_extractor
 from sfumato.core.errors import InvalidInput
 from sfumato.core.odds import Coin, subset_coin
@@ -64,6 +65,11 @@ class SubsetMechanism:
         object.__setattr__(self, "epsilon", epsilon)
         object.__setattr__(self, "subset_size", size)
         object.__setattr__(self, "coin", subset_coin(epsilon, num_words, size))
+
+    @property
+    def private_answer(self) -> PrivateAnswer:
+        """One answer, as exact composition counts it."""
+        return PrivateAnswer(self.epsilon, self.dictionary.num_words, self.subset_size)
 
     @property
     def keep_probability(self) -> float:

@@ -60,17 +60,22 @@ def test_a_photograph_is_protected_and_its_words_are_sent(
     assert (sent.epsilon, sent.subset_size, len(sent)) == (8, 2, 60)
     assert f"{len(pretend.asked[0]):,} bytes for 60 keypoints" in shown
     assert "ε = 8 for one descriptor" in shown
-    assert "ε adds up to 480" in shown
+    assert "N·ε = 480" in shown
     assert "the positions of the keypoints" in shown
     assert "has spent ε = 480" in shown
     assert "camera at" in shown
+    limited = ("--object", "40x40", "--object-limit", 60, "--json")
+    assert ask(things, server, "photo.png", *options, *limited) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert 0 < facts["sent"]["object_seen_by"] <= 60
+    before = facts["ledger"]["epsilon_spent"]
     assert ask(things, server, "photo.png", *options, "--json") == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["localized"] is True
     assert facts["center"] == answer()["center"]
     assert facts["sent"]["epsilon_per_picture"] == 480
     assert facts["sent"]["not_protected"]
-    assert facts["ledger"]["epsilon_spent"] == 960
+    assert facts["ledger"]["epsilon_spent"] == before + 480
     assert KEY not in shown + json.dumps(facts)
 
 

@@ -214,6 +214,13 @@ def test_an_object_is_counted_and_can_be_limited(
     assert free["exact_epsilon_per_picture"] < free["epsilon_per_picture"]
 
 
+def test_an_object_of_a_lifted_release_is_refused(
+    photo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sfumato("protect", photo, "--lift", "random", "--object", "9x9", "--explain") == 2
+    assert "--object" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("size", ["80", "0x20", "axb", "nanx3", "-4x9"])
 def test_an_object_that_has_no_size_is_refused(
     photo: Path, size: str, capsys: pytest.CaptureFixture[str]

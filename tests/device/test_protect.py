@@ -12,7 +12,7 @@ from sfumato.core.errors import BudgetSpent, InvalidInput, NotPrivate
 from sfumato.core.randomness import SecureRandom, SeededRandom
 from sfumato.core.releases import PlainRelease, WordRelease
 from sfumato.core.types import PrivacyEvent
-from sfumato.device.explain import advantage_sentence, explain, explanation_text, promise
+from sfumato.device.explain import advantage_sentence, explain, explanation_text, promise, short
 from sfumato.device.filters import ConstantCount, KeepStrongest
 from sfumato.device.ledger import Caps, Ledger
 from sfumato.device.mechanisms import Plain, Quantize, SubsetMechanism
@@ -91,9 +91,9 @@ def test_what_leaves_is_explained_with_its_unit_and_its_limits() -> None:
     text = explanation_text(facts)
     assert "ε = 10 for one descriptor" in text["guarantee"]
     assert "22,026 times" in text["guarantee"]
-    assert "adds up to 2,000" in text["whole picture"]
-    assert f"E = {facts['exact_epsilon_per_picture']:,.4g}" in text["whole picture"]
-    assert "same number of keypoints" in text["compared are"]
+    assert "N·ε = 2,000" in text["whole picture"]
+    assert f"E = {short(facts['exact_epsilon_per_picture'])}" in text["whole picture"]
+    assert "same number of keypoints" in text["what is compared"]
     assert "positions" in text["not protected"]
     assert f"{MECHANISM.keep_probability:.3f}" in text["the true word is sent"]
 
@@ -105,7 +105,7 @@ def test_an_object_is_explained_by_how_often_a_guess_is_right() -> None:
     assert round(facts["advantage_per_object"], 3) == 0.215
     assert "at most 61 times in 100" in advantage_sentence(facts["advantage_per_object"])
     assert promise(event, 40)["advantage_per_object"] > facts["advantage_per_object"]
-    assert "always" in advantage_sentence(1.0)
+    assert "every time" in advantage_sentence(1.0)
     assert "at most 50 times" in advantage_sentence(0.0)
 
 

@@ -10,7 +10,7 @@ from sfumato.cli.options import option
 from sfumato.cli.selection import suppression_text
 from sfumato.core.accounting import DELTA
 from sfumato.core.types import PrivacyEvent
-from sfumato.device.explain import explanation_text
+from sfumato.device.explain import explanation_text, short
 from sfumato.device.ledger import LEDGER_VARIABLE, Caps, Ledger, default_ledger_path
 
 LedgerOption = Annotated[
@@ -32,7 +32,10 @@ class Account:
     session: Annotated[str, option("The ledger's session to charge.", metavar="NAME")] = "default"
     cap: Annotated[
         float | None,
-        option("ε the session may ever spend; kept, and only ever lowered.", shown="no limit"),
+        option(
+            "ε the session may ever spend; kept from the first charge on, and only ever lowered.",
+            shown="no limit",
+        ),
     ] = None
 
     cap_exact: Annotated[
@@ -136,5 +139,5 @@ def spent_text(facts: dict[str, Any]) -> str:
     )
     text += "" if rest is None else f"; {rest:.10g} left"
     if "exact_epsilon_spent" in facts:
-        text += f"; exactly, E = {facts['exact_epsilon_spent']:,.4g} at δ = {facts['delta']:g}"
+        text += f"; exactly, E = {short(facts['exact_epsilon_spent'])} at δ = {facts['delta']:g}"
     return text + (f"; {bare:,} more without a guarantee" if bare else "")

@@ -71,7 +71,8 @@ def ask_photo(
         refuse_given("keeps words that are fetched, and these are here", "cache")
     here = public if isinstance(public, Dictionary) else None
     hidden: list[Suppression] = []
-    filters = selection.filters(here.at(words) if here and words else here, hidden)
+    seen_by: list[int] = []
+    filters = selection.filters(here.at(words) if here and words else here, hidden, seen_by)
     ledger = account.open()
     facts: dict[str, Any] = {"server": server.server, "map": question.map}
     with question.client(
@@ -89,7 +90,7 @@ def ask_photo(
         begin_output(as_json, announcement(ledger))
 
         def tell(prepared: Prepared) -> None:
-            event, facts["sent"] = release_cost(prepared.release)
+            event, facts["sent"] = release_cost(prepared.release, *seen_by)
             if hidden:
                 facts["hidden"] = suppression_facts(hidden[0])
             facts["ledger"] = ledger_facts(ledger, event)

@@ -33,15 +33,18 @@ def show(
     if session is not None and not names:
         raise InvalidInput(f"the ledger {path} has no session {session!r}.")
     facts = [_facts(Ledger(path, session=name).spent()) for name in names]
+    exposed = ["whatever was sent with --no-ledger"]
+    if any(row["without_guarantee"] for row in facts):
+        exposed.insert(0, "all that was sent without a guarantee")
     told: dict[str, Any] = {
         "path": str(path),
         "unit": "ε of a session: the sum over all descriptors or codes that were sent in it",
         "sessions": facts,
-        "not_protected": list(NOT_PROTECTED),
+        "not_protected": [*NOT_PROTECTED, *exposed],
     }
     shown = {f"session {row['session']!r}": _sentence(row) for row in facts}
     shown["unit"] = told["unit"]
-    shown["not protected"] = f"{', '.join(NOT_PROTECTED)}; whatever was sent with --no-ledger"
+    shown["not protected"] = ", ".join(told["not_protected"])
     emit(as_json, told, f"ledger {path}", shown)
 
 
@@ -52,8 +55,8 @@ def _facts(state: Spent) -> dict[str, Any]:
         "units": state.units,
         "epsilon_spent": state.epsilon,
         "epsilon_remaining": state.remaining,
-        "exact_epsilon": state.composition.epsilon(DELTA),
-        "exact_delta": DELTA,
+        "exact_epsilon_spent": state.composition.epsilon(DELTA),
+        "delta": DELTA,
         "cap": state.caps.session,
         "without_guarantee": state.unprotected,
     }
@@ -62,6 +65,4 @@ def _facts(state: Spent) -> dict[str, Any]:
 def _sentence(row: dict[str, Any]) -> str:
     if not row["pictures"]:
         return "nothing was sent"
-    exact = f"E = {row['exact_epsilon']:.6g} at δ = {row['exact_delta']:g} by exact composition"
-    protected = row["pictures"] > row["without_guarantee"]
-    return spent_text(row) + (f"; {exact}" if protected else "")
+    return spent_text(row)

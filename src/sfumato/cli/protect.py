@@ -27,7 +27,6 @@ from sfumato.device.explain import explain
 from sfumato.device.filters import Suppression
 from sfumato.device.mechanisms import SubsetMechanism, SubspaceLifting
 from sfumato.device.mechanisms.lifting import STRATEGIES
-from sfumato.device.objects import most_in_window
 from sfumato.device.protect import Pipeline, keep_release, release_size, select, send
 from sfumato.dictionary import Dictionary
 
@@ -40,7 +39,7 @@ CHARGED = {"--ledger --no-ledger --session --cap --cap-exact": "--output"}
     CHARGED
     | {
         "--subset-size": "--epsilon",
-        "--epsilon --decoys": "not --lift",
+        "--epsilon --decoys --object": "not --lift",
         "--subset-size --lift": "not --mechanism",
         "--dimension --precision --dither": "--lift",
         "--mechanism-options": "--mechanism",
@@ -113,7 +112,8 @@ def run(
             "one, or --mechanism MODULE:NAME for your own."
         )
     hidden: list[Suppression] = []
-    filters = selection.filters(public, hidden)
+    seen_by: list[int] = []
+    filters = selection.filters(public, hidden, seen_by)
     rng = SecureRandom()
     own = public.extractor if extractor is None else find_extractor(extractor)
     pipeline = Pipeline(chosen, extractor=own, filters=filters)
@@ -131,10 +131,7 @@ def run(
         if file is not None:
             keep_release(file, release.to_bytes())
     chance = chosen.keep_probability if isinstance(chosen, SubsetMechanism) else None
-    size = selection.object_size
-    facts = explain(
-        release, event, chance, None if size is None else most_in_window(features, size)
-    )
+    facts = explain(release, event, chance, *seen_by)
     if hidden:
         facts["hidden"] = suppression_facts(hidden[0])
     shown = release_text(facts, facts.get("hidden"), full=explain_only)

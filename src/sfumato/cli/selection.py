@@ -99,17 +99,18 @@ class Selection:
         return number("object", width), number("object", height)
 
     def filters(
-        self, public: Dictionary | None, hidden: list[Suppression]
+        self, public: Dictionary | None, hidden: list[Suppression], seen_by: list[int]
     ) -> tuple[Filter | PictureFilter, ...]:
-        """What these options ask for; what was hidden is appended to the list."""
-        return tuple(self._filters(public, hidden))
+        """What these options ask for; what was hidden, and how many descriptors see an object,
+        is appended to the lists."""
+        return tuple(self._filters(public, hidden, seen_by))
 
     def _filters(
-        self, public: Dictionary | None, hidden: list[Suppression]
+        self, public: Dictionary | None, hidden: list[Suppression], seen_by: list[int]
     ) -> Iterator[Filter | PictureFilter]:
         from sfumato.device.filters import ConstantCount, Decoys, Suppress
         from sfumato.device.filters.keep import keep_filter
-        from sfumato.device.objects import CapDensity
+        from sfumato.device.objects import CapDensity, CountSeen
 
         if self.needs_words and public is None:
             raise InvalidInput("decoys are public words: --dictionary must be one that is here.")
@@ -125,8 +126,10 @@ class Selection:
             )
         if self.keep is not None:
             yield keep_filter(self.keep, self.keep_by)
-        if self.object_limit is not None and (size := self.object_size) is not None:
-            yield CapDensity(self.object_limit, size)
+        if (size := self.object_size) is not None:
+            if self.object_limit is not None:
+                yield CapDensity(self.object_limit, size)
+            yield CountSeen(size, seen_by.append)
         if self.constant_count is not None and public:
             yield ConstantCount(self.constant_count, public)
 

@@ -11,8 +11,13 @@ from sfumato.core.types import NOT_PROTECTED, PrivacyEvent
 from sfumato.device.explain import explain
 
 
-def release_cost(release: KeypointRelease) -> tuple[PrivacyEvent, dict[str, Any]]:
-    """What it cost; and bytes, ε per descriptor and per picture, and what is not protected."""
+def release_cost(
+    release: KeypointRelease, seen_by: int | None = None
+) -> tuple[PrivacyEvent, dict[str, Any]]:
+    """What it cost; and bytes, ε per descriptor and per picture, and what is not protected.
+
+    seen_by  how many descriptors see the object that one asks about
+    """
     epsilon: float | None = getattr(release, "epsilon", None)
     exposed: tuple[str, ...] = NOT_PROTECTED
     mechanism, chance = release.kind, None
@@ -30,4 +35,4 @@ def release_cost(release: KeypointRelease) -> tuple[PrivacyEvent, dict[str, Any]
     event = PrivacyEvent(
         mechanism, epsilon, len(release), "one descriptor", exposed, num_values, subset_size
     )
-    return event, explain(release, event, chance)
+    return event, explain(release, event, chance, seen_by)

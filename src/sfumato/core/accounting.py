@@ -191,13 +191,14 @@ def compose(mechanism: Any, count: int) -> Composition:
     (29, 0.215)
     """
     answer = getattr(mechanism, "private_answer", None)
-    epsilon = getattr(mechanism, "epsilon", None)
-    if answer is None and epsilon is None:
+    if answer is None and (epsilon := getattr(mechanism, "epsilon", None)) is not None:
+        answer = PrivateAnswer(epsilon)
+    if answer is None:
         raise InvalidInput(
             f"{type(mechanism).__name__} promises no ε, so nothing can be composed; "
             f"{getattr(mechanism, 'no_epsilon', 'give a mechanism that has an epsilon')}."
         )
-    return Composition({PrivateAnswer(epsilon) if answer is None else answer: count})
+    return Composition({answer: count})
 
 
 def check_delta(delta: float) -> float:

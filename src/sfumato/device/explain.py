@@ -67,12 +67,16 @@ def promise(event: PrivacyEvent, seen_by: int | None = None) -> dict[str, Any]:
 def advantage_sentence(advantage: float) -> str:
     """What an advantage means, in a sentence that a person understands."""
     right = math.ceil(50 + 50 * advantage - 1e-9)
-    if right >= 100:
-        return "whoever tries to tell one content of it from another may always be right"
+    often = "every time" if right >= 100 else f"at most {right} times in 100"
     return (
-        "whoever tries to tell one content of it from another, knowing everything else, is right "
-        f"at most {right} times in 100 instead of 50"
+        "who tries to tell two contents of it apart, and knows everything else, may be right "
+        f"{often}, where guessing is right 50 times"
     )
+
+
+def short(value: float) -> str:
+    """A number for people: three digits, or all digits before the point."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def explanation_text(facts: dict[str, Any]) -> dict[str, str]:
@@ -89,7 +93,7 @@ def explanation_text(facts: dict[str, Any]) -> dict[str, str]:
             f"{facts['dictionary_words']:,} public ones"
         )
         chance = facts["true_word_sent_probability"]
-        if chance is not None:
+        if chance is not None and chance < 1:
             text["the true word is sent"] = f"with probability {chance:.3f}, never marked as such"
     if "subspace_dimension" in facts:
         text["each keypoint sends"] = (
@@ -99,8 +103,8 @@ def explanation_text(facts: dict[str, Any]) -> dict[str, str]:
     if facts["epsilon_per_unit"] is not None:
         text |= _guarantee_text(facts)
     else:
-        lifted = "subspace_dimension" in facts
-        text["guarantee"] = "none" if lifted else "none: no noise is added, nothing is hidden"
+        bare = facts["mechanism"] in ("plain", "quantize")
+        text["guarantee"] = "none: no noise is added, nothing is hidden" if bare else "none"
     text["not protected"] = ", ".join(facts["not_protected"])
     return text
 
@@ -111,11 +115,11 @@ def _guarantee_text(facts: dict[str, Any]) -> dict[str, str]:
     return {
         "guarantee": f"ε = {epsilon:g} for {facts['unit']}: whatever it was, any answer is at "
         f"most {odds} times as likely as for another one",
-        "whole picture": f"E = {facts['exact_epsilon_per_picture']:,.4g}, but for one chance in a "
-        f"million; at the very worst ε adds up to {total:,.6g}",
-        f"object seen by {facts['object_seen_by']} descriptors": (
-            f"{advantage_sentence(facts['advantage_per_object'])} "
-            f"(E = {facts['exact_epsilon_per_object']:.3g})"
-        ),
-        "compared are": "contents with the same number of keypoints at the same positions",
+        "whole picture": f"E = {short(facts['exact_epsilon_per_picture'])}, the ε of all "
+        f"descriptors together, except with probability {facts['delta']:g}; never more than "
+        f"N·ε = {short(total)}",
+        "one object": f"seen by {facts['object_seen_by']:,} descriptors: "
+        f"{advantage_sentence(facts['advantage_per_object'])} "
+        f"(E = {short(facts['exact_epsilon_per_object'])})",
+        "what is compared": "contents with the same number of keypoints at the same positions",
     }

@@ -7,6 +7,7 @@ about a face must count every descriptor whose support touches the face, whereve
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -117,6 +118,18 @@ class CapDensity:
                 windows += 1
                 kept.append(row)
         return features.take(np.array(kept, dtype=np.int64))
+
+
+@dataclass(frozen=True)
+class CountSeen:
+    """Keep every keypoint, and report the most that see into any window of this size."""
+
+    size: tuple[float, float]
+    report: Callable[[int], None]
+
+    def __call__(self, features: Features, *, rng: object = None) -> Features:
+        self.report(most_in_window(features, self.size))
+        return features
 
 
 class _Raster:

@@ -83,7 +83,9 @@ class SubsetMechanism:
             epsilon=self.epsilon,
             num_units=len(features),
             unit="one descriptor",
-            not_protected=NOT_PROTECTED,
+            not_protected=NOT_PROTECTED
+            if math.isfinite(self.epsilon)
+            else ("the nearest words", *NOT_PROTECTED),
             num_values=self.dictionary.num_words,
             subset_size=self.subset_size,
         )

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -179,6 +180,23 @@ def test_a_very_small_delta_gives_the_largest_loss_rather_than_less() -> None:
 def test_delta_is_a_probability(delta: float) -> None:
     with pytest.raises(InvalidInput, match=r"delta must be"):
         composed(1.0, 2, 3).epsilon(delta)
+
+
+def test_nearly_all_values_sent_is_still_counted() -> None:
+    # ω = |K| − 1: which one is missing tells little, but not nothing.
+    for num_values in (16, 16_384, 10**12):
+        gain, loss = PrivateAnswer(6.0, num_values, num_values - 1).chances()
+        odds = (num_values - 1) * math.exp(6.0)
+        assert gain == pytest.approx(odds / (odds + 1) / (num_values - 1), rel=1e-12)
+        assert loss == pytest.approx(1 / (odds + 1), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "answers", [{PrivateAnswer(1.0): None}, [1, 2], {PrivateAnswer(1.0): 10**13}]
+)
+def test_what_is_no_count_of_answers_is_refused(answers: Any) -> None:
+    with pytest.raises(InvalidInput):
+        Composition(answers)
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,12 @@ import random
 import shutil
 import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sfumato.core.accounting import Composition, PrivateAnswer
-from sfumato.core.errors import BudgetSpent, LedgerError
+from sfumato.core.errors import BudgetSpent, InvalidInput, LedgerError
 from sfumato.core.types import PrivacyEvent
 from sfumato.device.ledger import Caps, Ledger
 
@@ -76,6 +77,37 @@ def test_a_changed_kind_of_answer_is_noticed(tmp_path: Path) -> None:
     database.close()
     with pytest.raises(LedgerError, match="disagrees with itself"):
         Ledger(path)
+
+
+def test_kinds_of_answers_that_were_exchanged_are_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "l"
+    ledger = Ledger(path)
+    ledger.charge(words(8.0, 1000, 2))
+    ledger.charge(words(8.0, 10, 16_384))
+    database = sqlite3.connect(path)
+    database.execute("UPDATE charges SET num_values = 16386 - num_values")
+    database.commit()
+    database.close()
+    with pytest.raises(LedgerError, match="disagrees with itself"):
+        Ledger(path)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "num_values", "size"),
+    [(80.0, None, 1), (8.0, 1, 1), (8.0, 0, 1), (8.0, -5, 1), (8.0, True, 1), (8.0, 4, 0),
+     (8.0, 4, 4), (8.0, "16", 1)],
+)  # fmt: skip
+def test_an_event_either_is_refused_or_can_be_read_again(
+    tmp_path: Path, epsilon: float, num_values: Any, size: int
+) -> None:
+    ledger = Ledger(tmp_path / "l")
+    try:
+        event = PrivacyEvent("own", epsilon, 10, "one descriptor", (), num_values, size)
+    except InvalidInput:
+        assert epsilon == 8
+    else:
+        ledger.charge(event)
+        assert Ledger(tmp_path / "l").spent().composition.largest == 10 * epsilon
 
 
 def test_damage_never_lowers_the_exact_total(tmp_path: Path) -> None:

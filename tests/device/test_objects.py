@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import cv2
 import numpy as np
 import pytest
@@ -38,17 +41,23 @@ def every_window(features: Features, width: int, height: int) -> int:
 
 def test_what_lies_beyond_its_reach_does_not_change_a_descriptor() -> None:
     picture = cv2.cvtColor(photograph(), cv2.COLOR_RGB2GRAY)
-    sift = cv2.SIFT.create()
+    # As the extractor is made; see features/opencv.py.
+    sift = cv2.SIFT.create(enable_precise_upscale=True)
     keypoints = sift.detect(picture)
     rng = np.random.default_rng(3)
     rows, columns = np.mgrid[: picture.shape[0], : picture.shape[1]]
-    for index in rng.choice(len(keypoints), 40, replace=False):
-        keypoint = keypoints[index]
-        (x, y), other = keypoint.pt, rng.integers(0, 256, picture.shape, dtype=np.uint8)
+    noise = rng.integers(0, 256, picture.shape, dtype=np.uint8)
+    fills: list[Any] = [np.zeros_like(picture), np.full_like(picture, 255), 255 - picture, noise]
+    chosen = rng.choice(len(keypoints), 40, replace=False)
+    # The keypoint whose descriptor changed by 1 when all beyond 7 diameters was white.
+    farthest = min(keypoints, key=lambda one: math.dist(one.pt, (166.06, 71.31)))
+    for keypoint in [farthest, *(keypoints[index] for index in chosen)]:
+        x, y = keypoint.pt
         beyond = np.hypot(columns - x, rows - y) > REACH["sift"] * keypoint.size
         _, first = sift.compute(picture, [keypoint])
-        _, second = sift.compute(np.where(beyond, other, picture), [keypoint])
-        assert np.array_equal(first, second)
+        for fill in fills:
+            _, second = sift.compute(np.where(beyond, fill, picture), [keypoint])
+            assert np.array_equal(first, second)
 
 
 @pytest.mark.parametrize("size", [(20, 30), (80, 80)])
@@ -88,7 +97,7 @@ def test_a_picture_without_keypoints_has_none_in_a_window() -> None:
 
 def test_a_keypoint_outside_a_box_counts_if_it_sees_inside() -> None:
     one = scattered(1)
-    (x, y), reach = one.keypoints[0], 7 * one.scales[0]
+    (x, y), reach = one.keypoints[0], 8 * one.scales[0]
     near, far = x + reach - 0.5, x + reach + 0.5
     boxes = np.array([(near, y - 1, near + 5, y + 1), (far, y - 1, far + 5, y + 1)])
     assert count_in_boxes(one, boxes).tolist() == [1, 0]
@@ -105,6 +114,12 @@ def test_other_extractors_need_a_reach() -> None:
 def test_an_object_has_a_size(size: tuple[float, float]) -> None:
     with pytest.raises(InvalidInput):
         most_in_window(scattered(), size)
+
+
+@pytest.mark.parametrize("size", [8, (8,), (8, 8, 8), None, "8x8"])
+def test_a_window_has_two_sides(size: Any) -> None:
+    with pytest.raises(InvalidInput, match="width and a height"):
+        CapDensity(2, size)
 
 
 def test_a_cap_below_one_keypoint_is_refused() -> None:

@@ -99,6 +99,7 @@ def ledger_facts(
         "epsilon_spent": state.epsilon,
         "epsilon_remaining": state.remaining,
         "exact_epsilon_spent": state.composition.epsilon(DELTA),
+        "cap_exact": state.caps.exact,
         "delta": DELTA,
     }
 
@@ -140,4 +141,6 @@ def spent_text(facts: dict[str, Any]) -> str:
     text += "" if rest is None else f"; {rest:.10g} left"
     if "exact_epsilon_spent" in facts:
         text += f"; exactly, E = {short(facts['exact_epsilon_spent'])} at δ = {facts['delta']:g}"
+        if facts["cap_exact"] is not None:
+            text += f" of {short(facts['cap_exact'])}"
     return text + (f"; {bare:,} more without a guarantee" if bare else "")

@@ -58,6 +58,7 @@ def _facts(state: Spent) -> dict[str, Any]:
         "exact_epsilon_spent": state.composition.epsilon(DELTA),
         "delta": DELTA,
         "cap": state.caps.session,
+        "cap_exact": state.caps.exact,
         "without_guarantee": state.unprotected,
     }
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from sfumato.cli.options import option
 from sfumato.cli.own_code import load_ready
-from sfumato.cli.values import names, number
+from sfumato.cli.values import names
 from sfumato.core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Selection:
         float, option("Added around what is hidden, as a share of its shorter side.")
     ] = 0.1
     reach: Annotated[
-        float, option("Also drop keypoints that see inside from this many diameters; SIFT: 3.")
+        float, option("Also drop keypoints that see inside from this many diameters; SIFT: 8.")
     ] = 0.0
     decoys: Annotated[bool, option("Fill the holes with decoys, so that they do not show.")] = False
     timeout: Annotated[float, option("Seconds a detector may take; then nothing is sent.")] = 60.0
@@ -93,10 +93,13 @@ class Selection:
         """Width and height of the object one asks about."""
         if self.object is None:
             return None
-        width, cross, height = self.object.lower().partition("x")
-        if not cross:
-            raise InvalidInput(f"--object must be WIDTHxHEIGHT in pixels, got {self.object!r}.")
-        return number("object", width), number("object", height)
+        try:
+            width, height = map(float, self.object.lower().split("x"))
+        except ValueError:
+            raise InvalidInput(
+                f"--object must be WIDTHxHEIGHT in pixels, such as 80x60, got {self.object!r}."
+            ) from None
+        return width, height
 
     def filters(
         self, public: Dictionary | None, hidden: list[Suppression], seen_by: list[int]

@@ -12,21 +12,23 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sfumato.core.checks import as_number, check_count, check_epsilon
+from sfumato.core.checks import as_number, check_count
 from sfumato.core.errors import InvalidInput
 from sfumato.core.losses import LossDistribution
 from sfumato.core.odds import as_written
 
 #: The probability with which a promise may fail, where nobody asks for another one.
 DELTA = 1e-6
+MOST_ANSWERS = 10**12
 _MOST_POINTS = 1 << 17  # of the grid on which different kinds of answers are added up
 _MOST_KINDS = 64  # more different ε than these are rounded up to so many
 
@@ -47,7 +49,8 @@ class PrivateAnswer:
     subset_size: int = 1
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon, allow_infinite=True)
+        if not as_number("epsilon", self.epsilon) > 0:
+            raise InvalidInput(f"epsilon must be above 0, got {self.epsilon!r}.")
         if self.num_values is not None:
             check_count("num_values", self.num_values, low=2)
         check_count("subset_size", self.subset_size, low=1, high=(self.num_values or 2) - 1)
@@ -62,7 +65,7 @@ class PrivateAnswer:
         odds = size * math.exp(self.epsilon) if self.epsilon < 700 else math.inf
         missed = (others + 1 - size) / (odds + others + 1 - size)
         sent = 1 / (1 + (others + 1 - size) / odds)
-        return sent * (1 - (size - 1) / others), missed * size / others
+        return sent * ((others + 1 - size) / others), missed * size / others
 
     def losses(self, count: int) -> LossDistribution:
         """The loss of `count` such answers, on the multiples of ε."""
@@ -80,12 +83,15 @@ class Composition:
     (29, 0.215, 60.0)
     """
 
-    def __init__(self, answers: dict[PrivateAnswer, int] | Iterable[PrivateAnswer]) -> None:
-        self.answers = {
-            answer: check_count("count", count, low=0)
-            for answer, count in Counter(answers).items()
-            if count
-        }
+    def __init__(self, answers: Mapping[PrivateAnswer, int] | Iterable[PrivateAnswer]) -> None:
+        given = answers if isinstance(answers, Mapping) else Counter(answers)
+        for answer, count in given.items():
+            if not isinstance(answer, PrivateAnswer):
+                raise InvalidInput(
+                    f"answers must be PrivateAnswer, got {type(answer).__name__}; make one of an ε."
+                )
+            check_count("count", count, low=0, high=MOST_ANSWERS)
+        self.answers = {answer: int(count) for answer, count in given.items() if count}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Composition) and self.answers == other.answers
@@ -114,7 +120,8 @@ class Composition:
             if math.isinf(answer.epsilon):
                 return math.inf
             total += as_written(answer.epsilon) * count
-        return float(total)
+        rounded = float(total)
+        return rounded if Fraction(rounded) >= total else math.nextafter(rounded, math.inf)
 
     @property
     def expected_true(self) -> float:
@@ -228,10 +235,8 @@ def _few_kinds(answers: dict[PrivateAnswer, int], *, up: bool) -> dict[PrivateAn
         kinds.setdefault((answer.num_values, answer.subset_size), []).append(answer)
     rounded: Counter[PrivateAnswer] = Counter()
     for (num_values, subset_size), kind in kinds.items():
-        kind.sort()
-        chosen = np.linspace(0, len(kind) - 1, min(len(kind), _MOST_KINDS)).astype(int)
-        levels = np.array([kind[index].epsilon for index in chosen])
         wanted = np.array([answer.epsilon for answer in kind])
+        levels = _levels(wanted)
         if up:
             level = np.searchsorted(levels, wanted, side="left")
         else:
@@ -239,3 +244,14 @@ def _few_kinds(answers: dict[PrivateAnswer, int], *, up: bool) -> dict[PrivateAn
         for answer, index in zip(kind, level, strict=True):
             rounded[PrivateAnswer(float(levels[index]), num_values, subset_size)] += answers[answer]
     return dict(rounded)
+
+
+def _levels(epsilons: NDArray[np.float64]) -> NDArray[np.float64]:
+    """All the values, or few that are near all of them: every so many, and evenly by ratio."""
+    values = np.unique(epsilons)
+    if len(values) <= _MOST_KINDS or np.isinf(values[-1]):
+        return values
+    ranks = np.linspace(0, len(values) - 1, _MOST_KINDS // 2).astype(int)
+    ratios = np.geomspace(values[0], values[-1], _MOST_KINDS // 2)
+    near = np.minimum(np.searchsorted(values, ratios), len(values) - 1)
+    return np.asarray(values[np.unique(np.concatenate([ranks, near]))])

@@ -137,7 +137,7 @@ def _convolve(
     """Their convolution, and the largest possible sum of absolute errors beyond rounding.
 
     Short ones term by term, where every entry keeps its relative precision. Long ones by Fourier
-    transform, whose error is absolute: at most 10·u·log2(n)·‖a‖·‖b‖ in the Euclidean norm, a
+    transform, whose error is absolute: each entry is wrong by at most 10·u·log2(n)·‖a‖·‖b‖, a
     generous constant for transforms whose length is a power of two.
     """
     if min(len(first), len(second)) <= _DIRECT:
@@ -147,4 +147,4 @@ def _convolve(
     product = np.fft.rfft(first, length) * np.fft.rfft(second, length)
     chances = np.maximum(np.fft.irfft(product, length)[:size], 0.0)
     norms = float(np.linalg.norm(first) * np.linalg.norm(second))
-    return chances, 10 * _ROUNDING * math.log2(length) * norms * math.sqrt(length)
+    return chances, 10 * _ROUNDING * math.log2(length) * norms * length

@@ -263,6 +263,13 @@ class PrivacyEvent:
             raise InvalidInput(f"epsilon must be above 0, got {self.epsilon!r}.")
         if self.epsilon == math.inf:
             object.__setattr__(self, "epsilon", None)
+        PrivateAnswer(self.epsilon or 1.0, self.num_values, self.subset_size)  # refuses nonsense
+        if not isinstance(self.not_protected, tuple | list):
+            raise InvalidInput(
+                "not_protected must be a tuple of texts, the same as sf.NOT_PROTECTED or more; got "
+                f"{type(self.not_protected).__name__}."
+            )
+        object.__setattr__(self, "not_protected", tuple(map(str, self.not_protected)))
 
     @property
     def composition(self) -> Composition | None:

@@ -23,7 +23,7 @@ from sfumato.core.checks import as_number, check_count
 from sfumato.core.errors import BudgetSpent, InvalidInput, LedgerError
 from sfumato.core.odds import as_written
 from sfumato.core.types import PrivacyEvent
-from sfumato.device.ledger_file import ANSWERS, RESTORE, LedgerFile, checksum, write_session
+from sfumato.device.ledger_file import RESTORE, LedgerFile, answer_mark, checksum, write_session
 from sfumato.device.user_folders import data_folder
 
 BILLION = 1_000_000_000
@@ -179,7 +179,7 @@ class Ledger:
                 units + event.num_units * pictures,
                 spent + cost * pictures,
                 bare + unprotected * pictures,
-                answers + ((event.num_values or 0) * 1024 + event.subset_size) * pictures,
+                answers + answer_mark(per_unit, event.num_units, *values) * pictures,
             )
             self._write_session(database, caps, totals)
 
@@ -197,17 +197,15 @@ class Ledger:
 
     def _composition(self, database: sqlite3.Connection) -> Composition:
         """All answers of the session that have a guarantee."""
-        return Composition(
-            {
-                PrivateAnswer(epsilon / BILLION, num_values, size): count
-                for epsilon, num_values, size, count in database.execute(
-                    "SELECT epsilon, num_values, subset_size, sum(units) FROM charges WHERE "
-                    "session = ? AND unprotected = 0 AND units > 0 "
-                    "GROUP BY epsilon, num_values, subset_size",
-                    (self.session,),
-                )
-            }
+        rows = database.execute(
+            "SELECT epsilon, num_values, subset_size, sum(units) FROM charges WHERE session = ? "
+            "AND unprotected = 0 AND units > 0 GROUP BY epsilon, num_values, subset_size",
+            (self.session,),
         )
+        try:
+            return Composition({PrivateAnswer(e / BILLION, k, size): n for e, k, size, n in rows})
+        except InvalidInput as error:
+            raise LedgerError(f"{self.path} is damaged: {error} {RESTORE}") from None
 
     def _check_exact(
         self, database: sqlite3.Connection, cap: int, event: PrivacyEvent, pictures: int
@@ -288,8 +286,9 @@ class Ledger:
         totals = {
             name: tuple(rest)
             for name, *rest in database.execute(
-                "SELECT session, count(*), sum(units), sum(epsilon * units), sum(unprotected), "  # noqa: S608
-                f"sum({ANSWERS}) FROM charges GROUP BY session"
+                "SELECT session, count(*), sum(units), sum(epsilon * units), sum(unprotected), "
+                "sum(answer_mark(epsilon, units, num_values, subset_size)) "
+                "FROM charges GROUP BY session"
             )
         }
         agree = problem == "ok"

@@ -13,6 +13,7 @@ import hashlib
 import os
 import secrets
 import sqlite3
+import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -47,8 +48,9 @@ def checksum(name: str, values: tuple[int | None, ...]) -> str:
     return hashlib.sha256(repr((name, tuple(values))).encode()).hexdigest()
 
 
-#: Summed over the charges of a session: a changed kind of answer is noticed.
-ANSWERS = "coalesce(num_values, 0) * 1024 + subset_size"
+def answer_mark(epsilon: int, units: int, num_values: int | None, subset_size: int) -> int:
+    """Summed over the charges of a session: a kind of answer that was changed is noticed."""
+    return zlib.crc32(repr((epsilon, units, num_values, subset_size)).encode())
 
 
 def write_session(database: sqlite3.Connection, name: str, values: tuple[int | None, ...]) -> None:
@@ -77,6 +79,7 @@ class LedgerFile:
             with closing(
                 sqlite3.connect(uri, uri=True, timeout=self._timeout, isolation_level=None)
             ) as database:
+                database.create_function("answer_mark", 4, answer_mark, deterministic=True)
                 database.execute("PRAGMA synchronous = FULL")
                 database.execute("PRAGMA fullfsync = ON")  # macOS: to the disk, not to its cache
                 if _format(database) != FORMAT:
@@ -126,7 +129,13 @@ class LedgerFile:
         database.execute("DROP TABLE sessions")
         database.execute(_SESSIONS)
         for name, *values, _ in rows:
-            write_session(database, name, (*values[:3], None, *values[3:], values[3]))
+            marks = sum(
+                answer_mark(epsilon, units, None, 1)
+                for epsilon, units in database.execute(
+                    "SELECT epsilon, units FROM charges WHERE session = ?", (name,)
+                )
+            )
+            write_session(database, name, (*values[:3], None, *values[3:], marks))
         database.execute("ALTER TABLE charges ADD COLUMN num_values INTEGER")
         database.execute("ALTER TABLE charges ADD COLUMN subset_size INTEGER NOT NULL DEFAULT 1")
 

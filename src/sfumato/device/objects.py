@@ -18,9 +18,10 @@ from sfumato.core.errors import InvalidInput
 from sfumato.core.types import Features
 
 #: How far a descriptor sees, in diameters of its keypoint. Of OpenCV's SIFT: the corner of the
-#: turned 4×4 grid with its interpolation is at 3·½·√2·2.5 = 5.3, the blur before it adds three
-#: standard deviations, 1.5. A test changes everything beyond and finds the same descriptor.
-REACH = {"sift": 7.0, "rootsift": 7.0, "sift-harris": 7.0}
+#: turned 4×4 grid with its interpolation is at 3·½·√2·2.5 = 5.3, the blur before it reaches four or
+#: five standard deviations further, 2 to 2.5. A test changes everything beyond in several ways and
+#: finds the same descriptor.
+REACH = {"sift": 8.0, "rootsift": 8.0, "sift-harris": 8.0}
 _CELLS = 1 << 22  # of the raster on which windows are counted
 
 
@@ -34,19 +35,20 @@ def support_radius(features: Features, reach: float | None = None) -> NDArray[np
         if reach is None:
             raise InvalidInput(
                 f"how far {features.extractor!r} descriptors see is not known; give reach, in "
-                "diameters of a keypoint (SIFT: 7)."
+                "diameters of a keypoint (SIFT: 8)."
             )
     if not 0 < as_number("reach", reach) < math.inf:
         raise InvalidInput(f"reach must be a positive number of diameters, got {reach!r}.")
     return features.scales.astype(np.float64) * reach
 
 
-def window_size(size: tuple[float, float], features: Features) -> tuple[float, float]:
-    """A window within the picture; an object larger than the picture is all of it."""
+def _check_size(size: tuple[float, float]) -> tuple[float, float]:
+    if not isinstance(size, tuple | list) or len(size) != 2:
+        raise InvalidInput(f"an object needs a width and a height in pixels, got {size!r}.")
     for name, side in zip(("width", "height"), size, strict=True):
         if not 0 < as_number(f"the {name} of an object", side) < math.inf:
             raise InvalidInput(f"an object needs a positive {name} in pixels, got {side!r}.")
-    return min(size[0], features.image_size[0]), min(size[1], features.image_size[1])
+    return size[0], size[1]
 
 
 def count_in_boxes(
@@ -105,6 +107,7 @@ class CapDensity:
 
     def __post_init__(self) -> None:
         check_count("count", self.count, low=1, why="a cap below one keypoint would send nothing")
+        _check_size(self.size)
 
     def __call__(self, features: Features, *, rng: object = None) -> Features:
         if not len(features):
@@ -140,7 +143,8 @@ class _Raster:
     """
 
     def __init__(self, features: Features, size: tuple[float, float], reach: float | None) -> None:
-        width, height = window_size(size, features)
+        # An object larger than the picture is all of it.
+        width, height = map(min, _check_size(size), features.image_size)
         radius = support_radius(features, reach)
         x, y = features.keypoints.astype(np.float64).T
         # Windows lie within the picture: a corner beyond it sees no more than one inside.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput, NotPrivate
 from sfumato.core.randomness import RandomSource, SecureRandom, check_source
-from sfumato.core.releases import Release
+from sfumato.core.releases import Release, WordRelease
 from sfumato.core.storage import NewFile
 from sfumato.core.types import Camera, Features, PrivacyEvent
 from sfumato.core.wire import largest_size
@@ -167,6 +167,14 @@ def send(
         raise InvalidInput(
             f"release of a mechanism must give a Release, got {type(release).__name__}."
         )
+    if isinstance(release, WordRelease) and event.num_values is not None:
+        sent = (release.num_words, release.subset_size)
+        if sent != (event.num_values, event.subset_size):
+            raise NotPrivate(
+                f"the {event.mechanism} mechanism announced {event.subset_size} of "
+                f"{event.num_values:,} words and released {sent[1]} of {sent[0]:,}; both must be "
+                "the same."
+            )
     epsilon = getattr(release, "epsilon", event.epsilon)
     if epsilon != event.epsilon and (epsilon, event.epsilon) != (math.inf, None):
         raise NotPrivate(

@@ -109,5 +109,35 @@ def test_an_own_mechanism_that_draws_words_is_measured_only() -> None:
 
     report = sf.audit(Claims(num_inputs=2, draw=draw), draws=50_000)
     assert "exact law" not in {check.name for check in report.checks}
-    assert report.verdict == "consistent", report.checks  # log(.7/.3) = .85
+    assert report.verdict == "not refuted", report.checks  # log(.7/.3) = .85
+    assert "inputs 0 and 1 differ by less than is claimed (measured at most 0." in report.headline
+    assert sf.audit(Claims(num_inputs=2, draw=draw, epsilon=0.85), draws=50_000).verdict == (
+        "consistent"
+    )
     assert sf.audit(Claims(num_inputs=2, draw=draw, epsilon=0.5), draws=50_000).verdict == "broken"
+
+
+def test_a_pair_of_inputs_that_look_alike_proves_nothing() -> None:
+    """Inputs 0 and 1 give the same answers; 2 and 3 are told apart with ε = 9, and 1 is claimed."""
+
+    def draw(inputs: Any, source: sf.RandomSource) -> Any:
+        uniform = source.uniform((len(inputs),))
+        high = np.where(inputs < 2, 0.5, np.where(inputs == 2, 0.9999, 0.0001))
+        return (uniform < high).astype(np.int64)
+
+    report = sf.audit(Claims(num_inputs=4, draw=draw), draws=20_000)
+    assert report.verdict == report.facts()["verdict"] == "not refuted"
+    assert "; not refuted: inputs 0 and 1 look alike here (measured at most 0." in repr(report)
+    assert report.headline.endswith("the audit is only as good as this pair")
+
+
+def test_a_broken_mechanism_says_which_check_it_failed() -> None:
+    copied = np.random.default_rng(0)  # a fork has a copy of it, which draws the same
+
+    def draw(inputs: Any, source: sf.RandomSource) -> Any:
+        source.uniform((1,))  # which is not enumerated: the answers are measured
+        return copied.integers(0, 2, len(inputs))
+
+    report = sf.audit(Claims(num_inputs=2, draw=draw), draws=20_000)
+    assert report.verdict == "broken"
+    assert repr(report).endswith("measured; broken: failed in forks)")

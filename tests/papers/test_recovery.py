@@ -129,19 +129,25 @@ def test_an_attack_of_your_own_stands_beside_the_others(
         "from sfumato.adversary.recover.database import database_attack\n"
         "def same(release, *, database):\n"
         "    return database_attack(release, database=database)\n"
+        "def as_the_page_has_it(release, *, dictionary=None, seed=0):\n"
+        "    return database_attack(release, database=dictionary)\n"
+        "class Ready:\n"
+        "    def __call__(self, release, *, database):\n"
+        "        return database_attack(release, database=database)\n"
         "def nothing(release):\n"
         "    return None\n"
     )
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     pictures = {"1.png": crowded(40, 1)}
-    mine = ("database", "my_attacks:same")
+    own = ("my_attacks:same", "my_attacks:as_the_page_has_it", "my_attacks:Ready")
+    mine = ("database", *own)
     settings = replace(SMALL, attacks=mine, strategies=("hybrid",), dimensions=(2,))
     file = open_results(tmp_path / "recoveries.jsonl", pictures, WORDS, PUBLIC, settings)
     run_recover(pictures, WORDS, PUBLIC, settings, file)
     rows = summarise(read_results(file.path))["lifts"]
     assert [row["attack"] for row in rows] == [*mine]
-    assert rows[0]["median_error"] == rows[1]["median_error"]
+    assert len({row["median_error"] for row in rows}) == 1
     with pytest.raises(InvalidInput, match="must return a Recovered, got NoneType"):
         run_recover(
             pictures, WORDS, PUBLIC, replace(settings, attacks=("my_attacks:nothing",)), file

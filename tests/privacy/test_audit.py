@@ -142,7 +142,9 @@ def test_many_outputs_are_compared_in_groups() -> None:
             noise = SecureRandom().below(1 << 20, count).astype(np.int64)
             return np.stack([super().sample(value, count)[:, 0], noise], axis=1)
 
-    assert audit(Wide(1.0, 1.0), draws=100_000).verdict == "consistent"
+    honest = audit(Wide(1.0, 1.0), draws=100_000)
+    assert all(check.passed for check in honest.checks), honest.checks
+    assert honest.verdict == "not refuted"  # no output comes twice: none can be measured
     liar = audit(Wide(0.5, 2.0), draws=100_000)
     assert "histogram" in {check.name for check in liar.checks if not check.passed}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import time
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from sfumato.cli.own_code import load_ready
 from sfumato.core.arrays import write_arrays
 from sfumato.core.defaults import DEFAULT_DICTIONARY
 from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.plugins import asked_for
 from sfumato.core.releases import KeypointRelease, SubspaceRelease, WordRelease
 from sfumato.core.types import NOT_PROTECTED
 from sfumato.dictionary import Dictionary
@@ -111,19 +111,19 @@ def run(
 
 def _own_attack(address: str, sent: KeypointRelease, dictionary: str | None, public: str) -> Plan:
     """An attack from somebody's own module, given the words it names in its signature."""
+    from sfumato.adversary.recover.base import check_recovered
+
     attack = load_ready(address, "an attack")
     if not callable(attack):
         raise InvalidInput(f"an attack must be a function of a release, {address} is none.")
-    asked = inspect.signature(attack).parameters
     words = {"dictionary": dictionary or DEFAULT_DICTIONARY, "database": dictionary or public}
-    known = {name: Dictionary.load(source) for name, source in words.items() if name in asked}
-    if "dictionary" not in asked and "database" not in asked:
+    known = {name: Dictionary.load(text) for name, text in asked_for(attack, **words).items()}
+    if not known:
         refuse_given("names words, and this attack asks for none", "dictionary", "public")
 
     def run(progress: Progress) -> Recovered:
-        extra = {"progress": progress} if "progress" in asked else {}
-        found: Recovered = attack(sent, **known, **extra)
-        return found
+        more = asked_for(attack, progress=progress)
+        return check_recovered(attack(sent, **known, **more), address)
 
     return Plan(address, ", ".join(known) or "nothing", run)
 

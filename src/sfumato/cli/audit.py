@@ -2,35 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from sfumato.cli import options as opt
-from sfumato.cli.command import applies
+from sfumato.cli.command import applies, refuse_given
 from sfumato.cli.options import option
 from sfumato.cli.output import JsonFlag, emit_json, long_work, make_table, printer
 from sfumato.cli.own_code import MechanismOptions, make_own, read_options
-from sfumato.core.defaults import DEFAULT_SUBSET_SIZE
+from sfumato.core.defaults import DEFAULT_DICTIONARY, DEFAULT_SUBSET_SIZE
 from sfumato.core.errors import InvalidInput
+from sfumato.core.plugins import asked_for, load_object
+from sfumato.dictionary import Dictionary
 from sfumato.privacy.audit import audit
 from sfumato.privacy.report import AuditReport
 from sfumato.privacy.sampled import SampledSubject
 from sfumato.privacy.subjects import ResponseSubject, Subject, SubsetSubject
 
+SHIPPED = "--mechanism=subset,randomized-response,sampled-response"
+
 
 @applies(
     {
-        "--epsilon --words": "--mechanism=subset,randomized-response,sampled-response",
+        "--epsilon": SHIPPED,
         "--subset-size": "--mechanism=subset,sampled-response",
-        "--mechanism-options": "not --mechanism=subset,randomized-response,sampled-response",
+        "--mechanism-options --dictionary": f"not {SHIPPED}",
     }
 )
 def run(
     epsilon: Annotated[float, option("The ε that is claimed, per unit.")] = 1.0,
     words: Annotated[
-        int, option("|K|, words of the dictionary (values, for randomized response).")
-    ] = 8,
+        int | None,
+        option(
+            "|K|, words of the dictionary (values, for randomized response).",
+            shown="8; for your own, all words",
+        ),
+    ] = None,
     subset_size: opt.SubsetSize = DEFAULT_SUBSET_SIZE,
     mechanism: Annotated[
         str,
@@ -41,19 +49,20 @@ def run(
         ),
     ] = "subset",
     mechanism_options: MechanismOptions = None,
+    dictionary: opt.Dictionary = DEFAULT_DICTIONARY,
     draws: Annotated[
         int | None, option("Draws per input.", shown="as many as the claim needs")
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Exit code 0: consistent, or no ε to measure. 1: broken. 2: bad input.
+    """Exit code 0: consistent, not refuted, or no ε to measure. 1: broken. 2: bad input.
 
     Example: sfumato audit --epsilon 1 --words 8 --subset-size 2
     """
     if ":" in mechanism:
-        subject = make_own(mechanism, "a mechanism to audit", read_options(mechanism_options))
+        subject = _own(mechanism, read_options(mechanism_options), dictionary, words)
     else:
-        subject = _subject(mechanism, epsilon, words, subset_size)
+        subject = _subject(mechanism, epsilon, 8 if words is None else words, subset_size)
     with long_work() as progress:
         report = audit(subject, draws=draws, progress=progress)
     if as_json:
@@ -62,6 +71,19 @@ def run(
         _print(report)
     if report.verdict == "broken":
         raise typer.Exit(1)
+
+
+def _own(address: str, options: dict[str, Any], dictionary: str, words: int | None) -> Any:
+    """A mechanism of somebody's own, with a dictionary where it asks for one."""
+    what = "a mechanism"
+    make = load_object(address, what)
+    if not callable(make) or not asked_for(make, dictionary=dictionary):
+        refuse_given("is of no use, this mechanism asks for no dictionary", "dictionary", "words")
+        return make_own(address, what, options)
+    public = Dictionary.load(dictionary)
+    return make_own(
+        address, what, options, dictionary=public if words is None else public.at(words)
+    )
 
 
 def _subject(mechanism: str, epsilon: float, words: int, subset_size: int) -> Subject:
@@ -87,6 +109,6 @@ def _print(report: AuditReport) -> None:
     with printer() as console:
         console.print(report.headline, style="bold")
         console.print(table)
-        colour = "green" if report.verdict == "consistent" else "red"
+        colour = {"consistent": "green", "broken": "red"}.get(report.verdict, "yellow")
         console.print(f"verdict: {report.verdict}", style=colour)
         console.print(f"not protected: {', '.join(report.not_protected)}", style="dim")

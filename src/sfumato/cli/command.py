@@ -135,7 +135,7 @@ def _parameter(name: str, kind: Any, default: Any) -> inspect.Parameter:
     base, *said = get_args(kind) if get_origin(kind) is Annotated else (kind,)
     if said and isinstance(said[0], OptionInfo):
         info = copy(said[0])
-        types = get_args(base) or (base,)
+        types = [part for one in get_args(base) or (base,) for part in get_args(one) or (one,)]
         if bool in types and info.default is ...:
             info.default = f"--{name.replace('_', '-')}"  # and no --no-…: a default is never on
         info.metavar = info.metavar or next(

@@ -8,6 +8,7 @@ import math
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Any
@@ -137,6 +138,13 @@ def complain(text: str) -> None:
     if sys.stderr is not None:
         with suppress(OSError, ValueError):  # nobody listens; what is done goes on
             sys.stderr.write(f"sfumato: {visible(text)}\n")
+
+
+def show_traceback(error: BaseException) -> None:
+    """With --verbose: where own code raised an error."""
+    if _voice.verbose and sys.stderr is not None:
+        with suppress(OSError, ValueError):
+            traceback.print_exception(error)
 
 
 @contextmanager

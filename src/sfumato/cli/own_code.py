@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 from typing import Annotated, Any
 
 from sfumato.cli.options import option
 from sfumato.core.errors import InvalidInput
-from sfumato.core.plugins import load_object
+from sfumato.core.plugins import asked_for, load_object
 
 MechanismOptions = Annotated[
     list[str] | None,
@@ -25,9 +24,7 @@ def make_own(address: str, what: str, options: dict[str, Any], **offered: Any) -
     if not callable(make):
         raise InvalidInput(f"{what} is made by a class or function, {address} is none.")
     try:
-        asked = inspect.signature(make).parameters
-        known = {name: value for name, value in offered.items() if name in asked}
-        return make(**(known | options))
+        return make(**(asked_for(make, **offered) | options))
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"{what} cannot be made of {address}: {error}.") from None
 

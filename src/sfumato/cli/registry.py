@@ -13,9 +13,10 @@ import typer
 from sfumato import __version__
 from sfumato.cli.command import LazyGroup, make_command
 from sfumato.cli.experiment import Experiments
-from sfumato.cli.output import complain, emit_lines, speak_as_usual
+from sfumato.cli.output import complain, emit_lines, show_traceback, speak_as_usual
 from sfumato.core.errors import MissingExtra, SfumatoError
 from sfumato.core.extras import public_name
+from sfumato.core.plugins import blame
 
 
 def _show_version(wanted: bool) -> None:
@@ -153,11 +154,21 @@ def run_command(words: list[str]) -> int:
         if message and type(error).__name__ == "NoArgsIsHelpError":  # a group without its command
             emit_lines([message()])
             return 0
+        if blame(error):
+            show_traceback(error)
         return _refused(message() if message else str(error))
-    except OSError as error:
-        return _refused(_about(error))
     except MemoryError:
         return _refused("there is not enough memory for this; give it smaller input.")
+    except Exception as error:
+        if own := blame(error):
+            show_traceback(error)
+            return _refused(
+                f"your {own} raised {type(error).__name__}: {error}; with --verbose its traceback "
+                "is printed."
+            )
+        if isinstance(error, OSError):
+            return _refused(_about(error))
+        raise
     finally:
         speak_as_usual()
     if code == 130:

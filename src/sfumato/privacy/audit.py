@@ -65,9 +65,10 @@ def audit(mechanism: Any, *, draws: int | None = None, progress: Progress = sile
     check_epsilon(subject.epsilon)
     check_count("num_inputs", subject.num_inputs, low=2)
     draws = subject.target_draws() if draws is None else check_count("draws", draws, low=1000)
-    check, measured = _target_and_truth(subject, draws, progress)
+    check, measured, tight = _target_and_truth(subject, draws, progress)
+    law = _exact_law(subject, progress)
     checks = (
-        *_exact_law(subject, progress),
+        *law,
         *check,
         _histogram(subject.companion()),
         _forks(subject),
@@ -81,6 +82,7 @@ def audit(mechanism: Any, *, draws: int | None = None, progress: Progress = sile
         epsilon_measured=measured,
         draws_per_input=draws,
         checks=checks,
+        one_pair=not tight and not law,
     )
 
 
@@ -148,7 +150,8 @@ def _exact_law(subject: Subject, progress: Progress) -> tuple[Check, ...]:
 
 def _target_and_truth(
     subject: Subject, draws: int, progress: Progress
-) -> tuple[list[Check], tuple[float, float]]:
+) -> tuple[list[Check], tuple[float, float], bool]:
+    """The checks, the measured ε, and whether the subject knows the event that reaches its ε."""
     event: Callable[[Rows], NDArray[np.bool_]] = subject.target  # type: ignore[assignment]
     tight = subject.target(subject.sample(0, 1)) is not None
     if not tight:
@@ -176,7 +179,7 @@ def _target_and_truth(
                 f"sent with probability {share:.6g}, measured {fit_low:.6g} to {fit_high:.6g}",
             )
         )
-    return checks, (low, high)
+    return checks, (low, high), tight
 
 
 def _worst_event(subject: Subject, draws: int) -> Callable[[Rows], NDArray[np.bool_]]:

@@ -7,7 +7,6 @@ are compared, not draws.
 
 from __future__ import annotations
 
-import inspect
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 
 from sfumato.cli.values import names, whole_number
 from sfumato.core.errors import InvalidInput
-from sfumato.core.plugins import load_object
+from sfumato.core.plugins import asked_for, load_object
 from sfumato.core.releases import KeypointRelease, WordRelease
 from sfumato.core.types import Localization
 from sfumato.datasets.scenes import Problem, Query
@@ -246,8 +245,7 @@ def make_release(
 def own_mechanism(address: str, dictionary: Dictionary) -> Any:
     """Somebody's own mechanism by its address, made with the dictionary where it asks for one."""
     make = load_object(address, "a mechanism")
-    asks = "dictionary" in inspect.signature(make).parameters
-    made = make(dictionary=dictionary) if asks else make()
+    made = make(**asked_for(make, dictionary=dictionary))
     return Pipeline(made).mechanism  # refuses what is no mechanism
 
 

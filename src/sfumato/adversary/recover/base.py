@@ -76,6 +76,15 @@ class Recovered(Frozen):
         return f"Recovered({len(self)} descriptors, {int(self.certified.sum())} certified)"
 
 
+def check_recovered(answer: Any, attack: str) -> Recovered:
+    """The answer of an own attack, refused where it is none."""
+    if not isinstance(answer, Recovered):
+        raise InvalidInput(
+            f"the attack {attack} must return a Recovered, got {type(answer).__name__}."
+        )
+    return answer
+
+
 class Attack(Protocol):
     """A release, and whatever public knowledge it names, in; what it believes of each row out.
 

@@ -6,7 +6,6 @@ descriptors themselves are compared. Releases are drawn with known seeds: not fo
 
 from __future__ import annotations
 
-import inspect
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,14 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.adversary.recover.base import Recovered
+from sfumato.adversary.recover.base import Recovered, check_recovered
 from sfumato.adversary.recover.clustering import clustering_attack
 from sfumato.adversary.recover.database import database_attack, neighbours_of
 from sfumato.adversary.recover.geometry import database_points
 from sfumato.adversary.recover.nearest import nearest_attack
 from sfumato.adversary.recover.vertex import vertex_attack
+from sfumato.cli.own_code import load_ready
 from sfumato.core.errors import InvalidInput
-from sfumato.core.plugins import load_object
+from sfumato.core.plugins import asked_for
 from sfumato.core.releases import SubspaceRelease
 from sfumato.core.types import Features
 from sfumato.device.mechanisms import SubspaceLifting
@@ -171,15 +171,10 @@ def _attacked(
 
 
 def _own_attack(name: str, release: SubspaceRelease, words: Dictionary) -> Recovered:
-    """module:name, a function of the release; it gets the words W too if it asks for a database."""
-    attack = load_object(name, "an attack")
-    asks = "database" in inspect.signature(attack).parameters
-    found: Any = attack(release, database=words) if asks else attack(release)
-    if not isinstance(found, Recovered):
-        raise InvalidInput(
-            f"the attack {name} must return a Recovered, got {type(found).__name__}."
-        )
-    return found
+    """module:name, called with a release; as `dictionary` or `database` it gets the words W."""
+    attack = load_ready(name, "an attack")
+    known = asked_for(attack, dictionary=words, database=words)
+    return check_recovered(attack(release, **known), name)
 
 
 def _assumptions(lift: Lift, words: Dictionary, parts: int) -> dict[str, Any]:

@@ -1,4 +1,6 @@
-"""A griffe extension: aligned docstring lines (`name  what it is`) become a list on the site."""
+"""A griffe extension: in docstrings, aligned lines (`name  what it is`) become a list on the site,
+and examples (`>>> …`) a block of code.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ class AlignedFields(Extension):
 
 
 def as_list(paragraph: str) -> str:
-    """The paragraph as a list if it begins with such a line; otherwise as it is."""
+    """The paragraph as a list or a block of code if it begins like one; otherwise as it is."""
+    if paragraph.startswith(">>> "):
+        return f"```pycon\n{paragraph}\n```"
     lines = paragraph.split("\n")
     first = next((i for i, line in enumerate(lines) if _FIELD.match(line)), None)
     if first is None or any(line.startswith((">>>", "    ", "#")) for line in lines[:first]):

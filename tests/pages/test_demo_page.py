@@ -193,6 +193,7 @@ def test_the_page_says_what_is_not_protected_and_how_it_was_made() -> None:
     assert "sfumato demo --queries 2 <&>" in text
     assert "secure and without a seed" in text
     assert "no formal protection of the picture as a whole" in text
+    assert "where guessing is right 50 times" in text
     assert "no answer (9 <inliers> & 12 needed)" in text
 
 

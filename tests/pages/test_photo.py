@@ -139,6 +139,7 @@ def test_the_page_says_what_is_not_protected_and_gives_the_figures() -> None:
     assert "Not protected: the positions of the keypoints" in text
     assert "This page holds the photograph" in text
     assert "mean colour" in text
+    assert "where guessing is right 50 times" in text
     for row in a_result().rows:
         assert f"{row.similarity.ssim:.3f}" in text
         assert f"{row.num_bytes:,}" in text

@@ -74,6 +74,18 @@ def advantage_sentence(advantage: float) -> str:
     )
 
 
+def promise_sentences(event: PrivacyEvent) -> str:
+    """What a private release costs as a whole, and what an object in it may give away."""
+    facts = promise(event)
+    return (
+        f"Counted exactly, its {event.num_units:,} descriptors together cost "
+        f"E = {short(facts['exact_epsilon_per_picture'])}, the ε of the whole picture, except with "
+        f"probability {facts['delta']:g}. About an object that {facts['object_seen_by']} "
+        f"descriptors see, {advantage_sentence(facts['advantage_per_object'])}. Compared are "
+        "contents with the same number of keypoints at the same positions."
+    )
+
+
 def short(value: float) -> str:
     """A number for people: three digits, or all digits before the point."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"

@@ -7,7 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from sfumato import __version__
+from sfumato.core.types import PrivacyEvent
+from sfumato.device.explain import promise_sentences
 from sfumato.pages.demo_result import OURS, PAPER, RAW, Answer, DemoResult, Row
 
 #: Beyond this a pose is nowhere near the room, and more digits would say nothing.
@@ -61,6 +65,14 @@ def cells(row: Row, result: DemoResult) -> tuple[str, ...]:
         centimetres(row.median_error_cm),
         f"{row.median_seconds:.2f} s",
     )
+
+
+def exact_promise(row: Row, result: DemoResult) -> str:
+    """What the median picture costs as a whole, and what an object in it may give away."""
+    keypoints = int(np.median([answer.num_keypoints for answer in row.answers]))
+    words, size = result.dictionary.num_words, result.settings.subset_size
+    event = PrivacyEvent("subset", row.epsilon, keypoints, "one descriptor", (), words, size)
+    return promise_sentences(event)
 
 
 def sent(row: Row, result: DemoResult) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from sfumato import __version__
 from sfumato.adversary.metrics import Similarity
+from sfumato.device.explain import promise_sentences
 from sfumato.pages.photo_result import DIRECT, LIFTED, RAW, WORDS, Baseline, PhotoResult, PhotoRow
 
 _MEASURES = ("bytes", "recovered exactly", "SSIM", "PSNR dB", "MAE")
@@ -95,6 +96,11 @@ def guarantee(row: PhotoRow) -> str:
         return "none"
     total = row.event.picture_epsilon or 0.0
     return f"ε = {row.epsilon:g} per descriptor, {total:,.0f} per picture"
+
+
+def exact_promise(row: PhotoRow) -> str:
+    """What the picture costs as a whole, and what an object in it may give away."""
+    return promise_sentences(row.event)
 
 
 def not_protected(row: PhotoRow) -> str:

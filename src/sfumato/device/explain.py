@@ -80,8 +80,8 @@ def promise_sentences(event: PrivacyEvent) -> str:
     return (
         f"Counted exactly, its {event.num_units:,} descriptors together cost "
         f"E = {short(facts['exact_epsilon_per_picture'])} per picture, an ε for all of them, "
-        f"except with probability {facts['delta']:g}. About an object that {facts['object_seen_by']} "
-        f"descriptors see, {advantage_sentence(facts['advantage_per_object'])}. Compared are "
+        f"except with probability {facts['delta']:g}. About an object that "
+        f"{facts['object_seen_by']} descriptors see, {advantage_sentence(facts['advantage_per_object'])}. Compared are "
         "contents with the same number of keypoints at the same positions."
     )
 

@@ -77,12 +77,13 @@ def advantage_sentence(advantage: float) -> str:
 def promise_sentences(event: PrivacyEvent) -> str:
     """What a private release costs as a whole, and what an object in it may give away."""
     facts = promise(event)
+    guess = advantage_sentence(facts["advantage_per_object"])
     return (
         f"Counted exactly, its {event.num_units:,} descriptors together cost "
         f"E = {short(facts['exact_epsilon_per_picture'])} per picture, an ε for all of them, "
         f"except with probability {facts['delta']:g}. About an object that "
-        f"{facts['object_seen_by']} descriptors see, {advantage_sentence(facts['advantage_per_object'])}. Compared are "
-        "contents with the same number of keypoints at the same positions."
+        f"{facts['object_seen_by']} descriptors see, {guess}. Compared are contents with the same "
+        "number of keypoints at the same positions."
     )
 
 

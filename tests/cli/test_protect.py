@@ -200,6 +200,19 @@ def test_words_or_subspaces_but_not_both_and_not_neither(
     assert sentence in capsys.readouterr().err
 
 
+def test_an_audit_examines_answers_of_one_picture_together(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    asked = ("audit", "--epsilon", 2, "--words", 32, "--draws", 20_000, "--json", "--together")
+    assert sfumato(*asked, 10) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["verdict"] == "consistent"
+    names = list(facts["checks"])
+    assert names[-3:] == ["losses", "advantage", "independence"]
+    assert sfumato(*asked, 17) == 2
+    assert "different words" in capsys.readouterr().err
+
+
 def test_an_object_is_counted_and_can_be_limited(
     photo: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

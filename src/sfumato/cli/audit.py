@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -11,11 +12,13 @@ from sfumato.cli.command import applies, refuse_given
 from sfumato.cli.options import option
 from sfumato.cli.output import JsonFlag, emit_json, long_work, make_table, printer
 from sfumato.cli.own_code import MechanismOptions, make_own, read_options
+from sfumato.core.accounting import PrivateAnswer
 from sfumato.core.defaults import DEFAULT_DICTIONARY, DEFAULT_SUBSET_SIZE
 from sfumato.core.errors import InvalidInput
 from sfumato.core.plugins import asked_for, load_object
 from sfumato.dictionary import Dictionary
 from sfumato.privacy.audit import audit
+from sfumato.privacy.composition import audit_composition
 from sfumato.privacy.report import AuditReport
 from sfumato.privacy.sampled import SampledSubject
 from sfumato.privacy.subjects import ResponseSubject, Subject, SubsetSubject
@@ -28,6 +31,7 @@ SHIPPED = "--mechanism=subset,randomized-response,sampled-response"
         "--epsilon": SHIPPED,
         "--subset-size": "--mechanism=subset,sampled-response",
         "--mechanism-options --dictionary": f"not {SHIPPED}",
+        "--together": "--mechanism=subset",
     }
 )
 def run(
@@ -53,6 +57,10 @@ def run(
     draws: Annotated[
         int | None, option("Draws per input.", shown="as many as the claim needs")
     ] = None,
+    together: Annotated[
+        int | None,
+        option("Examine N answers of one picture together as well.", metavar="N", shown="not"),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Exit code 0: consistent, not refuted, or no ε to measure. 1: broken. 2: bad input.
@@ -65,6 +73,10 @@ def run(
         subject = _subject(mechanism, epsilon, 8 if words is None else words, subset_size)
     with long_work() as progress:
         report = audit(subject, draws=draws, progress=progress)
+        if together is not None:
+            answer = PrivateAnswer(epsilon, 8 if words is None else words, subset_size)
+            whole = audit_composition(answer, count=together, progress=progress)
+            report = replace(report, checks=report.checks + whole.checks)
     if as_json:
         emit_json(report.facts())
     else:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.accounting import Composition, PrivateAnswer
-from sfumato.core.checks import check_count
+from sfumato.core.checks import check_count, check_epsilon
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import SecureRandom
 from sfumato.privacy.audit import clopper_pearson
@@ -57,6 +57,7 @@ def audit_composition(
     progress: Progress = silent,
 ) -> CompositionReport:
     """Examine the answers to `count` descriptors of one object, as one picture sends them."""
+    check_epsilon(answer.epsilon)
     num_words = answer.num_values or 2
     check_count("count", count, low=1, high=num_words // 2, why="contents need different words")
     check_count("pictures", pictures, low=1000)

@@ -47,11 +47,14 @@ def test_a_directory_and_its_files_are_synced_before_it_is_renamed(
 
 
 def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
-    before = len(list(OPEN_FILES.iterdir()))
-    for _ in range(5):
+    before = 0
+    for attempt in range(20):
         write_file(tmp_path / "file", b"x")
         save_arrays(tmp_path / "thing", {"a": np.zeros(3)}, {"kind": "thing"}, replace=True)
-    assert len(list(OPEN_FILES.iterdir())) == before
+        if attempt == 4:  # what is loaded at the first use is open by now
+            before = len(list(OPEN_FILES.iterdir()))
+    # Others in this process may open or close a file meanwhile; a leak would leave 15 or more.
+    assert len(list(OPEN_FILES.iterdir())) < before + 8
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from sfumato.cli import options as opt
 from sfumato.cli.accounting import (
@@ -23,10 +23,9 @@ from sfumato.cli.selection import Selection, suppression_facts
 from sfumato.cli.server_options import Question, Server
 from sfumato.core.defaults import DEFAULT_DICTIONARY, DEFAULT_SUBSET_SIZE
 from sfumato.core.errors import InvalidInput
-from sfumato.device.filters import Suppression
-from sfumato.dictionary import Dictionary
-from sfumato.features import load_image
-from sfumato.features.image import MAX_SIFT_PIXELS
+
+if TYPE_CHECKING:
+    from sfumato.device.filters import Suppression
 
 
 def ask_photo(
@@ -61,6 +60,9 @@ def ask_photo(
     from sfumato.client import Prepared
     from sfumato.client.pins import own_words
     from sfumato.client.release_cost import release_cost
+    from sfumato.dictionary import Dictionary
+    from sfumato.features import load_image
+    from sfumato.features.image import MAX_SIFT_PIXELS
 
     refuse_release(photo, "ask release")
     account.check()

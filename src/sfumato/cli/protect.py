@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from sfumato.cli import options as opt
 from sfumato.cli.accounting import (
@@ -19,16 +19,11 @@ from sfumato.cli.options import option, output
 from sfumato.cli.output import JsonFlag, begin_output, emit
 from sfumato.cli.own_code import MechanismOptions, find_extractor, make_own, read_options
 from sfumato.cli.selection import Selection, suppression_facts
-from sfumato.core.defaults import DEFAULT_DICTIONARY, DEFAULT_SUBSET_SIZE
+from sfumato.core.defaults import DEFAULT_DICTIONARY, DEFAULT_SUBSET_SIZE, LIFT_STRATEGIES
 from sfumato.core.errors import InvalidInput
-from sfumato.core.randomness import SecureRandom
-from sfumato.core.storage import NewFile
-from sfumato.device.explain import explain
-from sfumato.device.filters import Suppression
-from sfumato.device.mechanisms import SubsetMechanism, SubspaceLifting
-from sfumato.device.mechanisms.lifting import STRATEGIES
-from sfumato.device.protect import Pipeline, keep_release, release_size, select, send
-from sfumato.dictionary import Dictionary
+
+if TYPE_CHECKING:
+    from sfumato.device.filters import Suppression
 
 OutputOption = Annotated[Path | None, output("The release to write (.sfr).", shown="none")]
 ExplainFlag = Annotated[bool, option("Say what leaves the device, in words.", "--explain")]
@@ -57,7 +52,7 @@ def run(
         str | None,
         option(
             "Instead of ε: hide descriptors in subspaces, with no guarantee; "
-            f"{', '.join(STRATEGIES)}.",
+            f"{', '.join(LIFT_STRATEGIES)}.",
             metavar="STRATEGY",
         ),
     ] = None,
@@ -95,6 +90,13 @@ def run(
 
     Example: sfumato protect photo.jpg --epsilon 10 --subset-size 2 -o out.sfr --explain
     """
+    from sfumato.core.randomness import SecureRandom
+    from sfumato.core.storage import NewFile
+    from sfumato.device.explain import explain
+    from sfumato.device.mechanisms import SubsetMechanism, SubspaceLifting
+    from sfumato.device.protect import Pipeline, keep_release, release_size, select, send
+    from sfumato.dictionary import Dictionary
+
     check_request(output, explain_only, account)
     public = Dictionary.load(dictionary)
     public = public if words is None else public.at(words)

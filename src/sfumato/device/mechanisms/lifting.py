@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.checks import as_number, check_count, check_same_extractor
+from sfumato.core.defaults import LIFT_STRATEGIES
 from sfumato.core.errors import InvalidInput
 from sfumato.core.geometry import unit_vectors
 from sfumato.core.randomness import RandomSource, check_source
@@ -19,7 +20,7 @@ from sfumato.dictionary import Dictionary
 
 Doubles = NDArray[np.float64]
 
-STRATEGIES = ("random", "adversarial", "hybrid", "sub-adversarial", "sub-hybrid")
+STRATEGIES = LIFT_STRATEGIES
 PRECISIONS = ("float32", "float16")
 
 #: Why the audit of a lifting has nothing to measure.

@@ -8,6 +8,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sfumato.core.accounting import Composition, PrivateAnswer
@@ -108,6 +109,19 @@ def test_an_event_either_is_refused_or_can_be_read_again(
     else:
         ledger.charge(event)
         assert Ledger(tmp_path / "l").spent().composition.largest == 10 * epsilon
+
+
+def test_numbers_of_numpy_are_counted_like_others(tmp_path: Path) -> None:
+    """What is written must be what is read again, whatever kind of number it was."""
+    one, ten, many = np.int64(1), np.int32(10), np.uint32(64)
+    event: Any = PrivacyEvent("own", 8.0, ten, "one descriptor", (), many, one)  # type: ignore[arg-type]
+    Ledger(tmp_path / "l").charge(event)
+    assert Ledger(tmp_path / "l").spent().composition == Composition({PrivateAnswer(8.0, 64): 10})
+
+
+def test_more_values_than_can_be_counted_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="num_values"):
+        PrivateAnswer(1.0, 1 << 1024)
 
 
 def test_damage_never_lowers_the_exact_total(tmp_path: Path) -> None:

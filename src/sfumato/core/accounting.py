@@ -29,6 +29,7 @@ from sfumato.core.odds import as_written
 #: The probability with which a promise may fail, where nobody asks for another one.
 DELTA = 1e-6
 MOST_ANSWERS = 10**12
+MOST_VALUES = 1 << 62
 _MOST_POINTS = 1 << 17  # of the grid on which different kinds of answers are added up
 _MOST_KINDS = 64  # more different ε than these are rounded up to so many
 
@@ -51,9 +52,14 @@ class PrivateAnswer:
     def __post_init__(self) -> None:
         if not as_number("epsilon", self.epsilon) > 0:
             raise InvalidInput(f"epsilon must be above 0, got {self.epsilon!r}.")
-        if self.num_values is not None:
-            check_count("num_values", self.num_values, low=2)
-        check_count("subset_size", self.subset_size, low=1, high=(self.num_values or 2) - 1)
+        values = self.num_values
+        if values is not None:
+            values = check_count("num_values", values, low=2, high=MOST_VALUES)
+        size = check_count("subset_size", self.subset_size, low=1, high=(values or 2) - 1)
+        # Plain numbers, also where NumPy's came: the ledger writes them.
+        object.__setattr__(self, "epsilon", float(self.epsilon))
+        object.__setattr__(self, "num_values", values)
+        object.__setattr__(self, "subset_size", size)
 
     def chances(self) -> tuple[float, float]:
         """How likely the loss is +ε and how likely it is −ε, for two different values.

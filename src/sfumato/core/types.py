@@ -258,12 +258,14 @@ class PrivacyEvent:
     subset_size: int = 1
 
     def __post_init__(self) -> None:
-        check_count("num_units", self.num_units, low=0)
+        object.__setattr__(self, "num_units", check_count("num_units", self.num_units, low=0))
         if self.epsilon is not None and not as_number("epsilon", self.epsilon) > 0:
             raise InvalidInput(f"epsilon must be above 0, got {self.epsilon!r}.")
         if self.epsilon == math.inf:
             object.__setattr__(self, "epsilon", None)
-        PrivateAnswer(self.epsilon or 1.0, self.num_values, self.subset_size)  # refuses nonsense
+        answer = PrivateAnswer(self.epsilon or 1.0, self.num_values, self.subset_size)
+        object.__setattr__(self, "num_values", answer.num_values)
+        object.__setattr__(self, "subset_size", answer.subset_size)
         if not isinstance(self.not_protected, tuple | list):
             raise InvalidInput(
                 "not_protected must be a tuple of texts, the same as sf.NOT_PROTECTED or more; got "

@@ -1,48 +1,43 @@
-"""How sure a share is that was measured on few images, several times each."""
+"""How sure a share is that was measured on few things, several times each."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-_Z = 1.96  # of 95 %
 
-
-def wilson(share: float, count: float) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share of so many independent answers.
+def wilson(count: float, total: float, z: float = 1.96) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share, as if all answers were independent.
 
     >>> from sfumato.privacy.interval import wilson
-    >>> [round(end, 2) for end in wilson(1.0, 10)]
+    >>> [round(end, 2) for end in wilson(10, 10)]
     [0.72, 1.0]
     """
-    z2 = _Z * _Z
-    middle = (share + z2 / (2 * count)) / (1 + z2 / count)
-    half = _Z * math.sqrt(share * (1 - share) / count + z2 / (4 * count**2)) / (1 + z2 / count)
+    share = count / total
+    middle = (share + z * z / (2 * total)) / (1 + z * z / total)
+    half = z * math.sqrt(share * (1 - share) / total + (z / total) ** 2 / 4) / (1 + z * z / total)
     return max(middle - half, 0.0), min(middle + half, 1.0)
 
 
-def effective_count(
-    answers: Sequence[bool], images: Sequence[Hashable], stretches: Sequence[Hashable]
-) -> float:
-    """As how many independent answers these count.
+def clustered_wilson(groups: Sequence[Sequence[bool]]) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share where the answers of a group resemble each other.
 
-    Answers about one image are alike, and so are images of one stretch. The variance of the share
-    between stretches says how much: between the number of stretches and the number of images.
-    Where all answers agree nothing says it, and the images count.
+    Answers about one image are alike, and so are images of one stretch. The number of answers is
+    divided by the design effect, the variance between groups over that of independent answers,
+    from 1 to the mean size of a group. Where all answers agree nothing would tell it: two groups,
+    one of successes and one of failures, are added when it is estimated.
+
+    >>> from sfumato.privacy.interval import clustered_wilson, wilson
+    >>> clustered_wilson([[True] * 5] * 10) == wilson(10, 10)
+    True
     """
-    given = np.asarray(answers, dtype=np.float64)
-    names, group = np.unique(np.array([hash(one) for one in stretches]), return_inverse=True)
-    most = len(set(images))
-    if len(names) < 2:
-        return 1.0
-    share = given.mean()
-    sizes = np.bincount(group)
-    excess = np.bincount(group, weights=given - share)  # over what the share lets one expect
-    count = len(names)
-    variance = float((excess**2).sum()) * count / (count - 1) / sizes.sum() ** 2
-    alone = float(share * (1 - share))
-    if variance <= 0 or alone <= 0:
-        return float(most)
-    return min(max(alone / variance, float(min(count, most))), float(most))
+    counts = np.array([sum(group) for group in groups], dtype=np.float64)
+    sizes = np.array([len(group) for group in groups], dtype=np.float64)
+    usual = float(sizes.mean())
+    seen, asked = np.append(counts, [usual, 0.0]), np.append(sizes, [usual, usual])
+    share, many = float(seen.sum() / asked.sum()), len(seen)
+    between = many / (many - 1) * float(((seen - share * asked) ** 2).sum() / asked.sum())
+    effect = min(max(between / (share * (1 - share)), 1.0), usual)
+    return wilson(float(counts.sum()) / effect, float(sizes.sum()) / effect)

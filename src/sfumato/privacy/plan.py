@@ -20,7 +20,7 @@ from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import RandomSource, SecureRandom
 from sfumato.device.filters.keep import KEEP_BY
 from sfumato.dictionary import Dictionary
-from sfumato.privacy.interval import effective_count, wilson
+from sfumato.privacy.interval import clustered_wilson
 from sfumato.privacy.price import Price, check_limit, check_unit
 from sfumato.privacy.race import Point, Race, settle
 from sfumato.privacy.rehearsal import Question, Rehearsal, Setting, Trial
@@ -178,18 +178,13 @@ def plan(
     )
 
 
-def predict(rehearsal: Rehearsal, point: Point, draws: int) -> tuple[list[Trial], float, float]:
-    """Trials of one setting on all images, and the 95 % interval of its share."""
-    trials = [rehearsal.run(*point, image) for _ in range(draws) for image in rehearsal.images]
-    return trials, *interval_of(rehearsal, trials)
-
-
 def interval_of(rehearsal: Rehearsal, trials: Sequence[Trial]) -> tuple[float, float]:
     """95 %, for images that lie in stretches of neighbours and were drawn several times."""
-    good = [trial.is_localized for trial in trials]
-    images = [trial.image for trial in trials]
-    stretches = [int(rehearsal.around.stretch_of[image]) for image in images]
-    return wilson(sum(good) / len(good), effective_count(good, images, stretches))
+    groups: dict[int, list[bool]] = {}
+    for trial in trials:
+        stretch = int(rehearsal.around.stretch_of[trial.image])
+        groups.setdefault(stretch, []).append(trial.is_localized)
+    return clustered_wilson(list(groups.values()))
 
 
 def _settled(race: Race, best: Point, share: float, at_most: float | None) -> Point:

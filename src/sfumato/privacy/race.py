@@ -141,7 +141,8 @@ class Race:
         return sum(trial.is_localized for trial in trials) / len(trials)
 
     def _may_reach(self, point: Point, share: float) -> bool:
-        return wilson(self.share(point), len(self.tried[point]))[1] >= share
+        trials = self.tried[point]
+        return wilson(sum(t.is_localized for t in trials), len(trials))[1] >= share
 
     def _merit(self, point: Point) -> tuple[float, float, float]:
         trials = self.tried[point]

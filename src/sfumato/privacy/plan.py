@@ -8,7 +8,7 @@ winner is tried once more with fresh draws: that share is the prediction.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,11 +18,11 @@ from sfumato.core.checks import as_number, check_count, check_epsilon, check_sam
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import RandomSource, SecureRandom
-from sfumato.device.filters.keep import KEEP_BY
 from sfumato.dictionary import Dictionary
 from sfumato.privacy.interval import clustered_wilson
+from sfumato.privacy.plan_grid import Grid, check_photos, settings_of
 from sfumato.privacy.price import Price, check_limit, check_unit
-from sfumato.privacy.race import Point, Race, settle
+from sfumato.privacy.race import EPSILONS, Point, Race, settle
 from sfumato.privacy.rehearsal import Question, Rehearsal, Setting, Trial
 from sfumato.privacy.stretches import ViewChange
 from sfumato.server.mapping.map import Map
@@ -31,26 +31,6 @@ from sfumato.server.mapping.map import Map
 SHARE = 0.9
 _CONFIRMING = 20  # images that decide on the last steps of ε
 _SHOWN = 8  # settings besides the recommended one
-
-
-@dataclass(frozen=True)
-class Grid:
-    """What is tried.
-
-    keypoints      the most a picture sends, several; 0 stands for all of any image's
-    subset_sizes   ω
-    level_ratio    between the sizes of a dictionary's levels that are tried, the largest always
-    smallest       level that is tried, in words
-    keep_by        how keypoints are chosen: strength, spread, stable
-    object_limits  at most so many descriptors see an object, several; besides no limit
-    """
-
-    keypoints: tuple[int, ...] = (0, 2000, 1000, 500, 250)
-    subset_sizes: tuple[int, ...] = (1, 2)
-    level_ratio: int = 4
-    smallest: int = 1024
-    keep_by: tuple[str, ...] = ("strength",)
-    object_limits: tuple[int, ...] = (40, 20, 10)
 
 
 @dataclass(frozen=True)
@@ -110,6 +90,7 @@ def plan(
     at_most: float | None = None,
     unit: str = "picture",
     epsilon: float | None = None,
+    epsilons: tuple[float, float] = EPSILONS,
     keep: int | None = None,
     photos: Mapping[str, NDArray[np.uint8]] | None = None,
     num_images: int = 40,
@@ -125,7 +106,7 @@ def plan(
     share       wanted, above 0 and at most 1; .9 where neither it nor a limit is given
     at_most     limit on the price. With a share too: the cheapest within the limit
     unit        of the price: "picture" (E at δ = 1e-6), "total" (N·ε) or "object" (advantage)
-    epsilon     per descriptor, where it is given; otherwise it is searched for
+    epsilon     per descriptor, where it is given; otherwise searched for between `epsilons`
     keep        devices send this many keypoints and no other number is tried
     photos      the map's pictures by name, for objects and for keypoints kept by stability
     num_images  that the prediction is made with, each drawn `draws` times
@@ -145,14 +126,16 @@ def plan(
     if share is None and at_most is None:
         share = SHARE
     _check(world, dictionaries, share, at_most, unit, epsilon, keep, question)
-    _check_photos(grid, question, photos)
+    check_photos(grid, question, photos)
     check_count("num_images", num_images, low=1)
     check_count("draws", draws, low=1)
+    if not 0 < epsilons[0] <= epsilons[1]:
+        raise InvalidInput(f"epsilons must be the least and the most, got {epsilons!r}.")
     rehearsal = Rehearsal(
         world, dictionaries, question, num_images, rng or SecureRandom(), photos=photos
     )
-    settings = list(_settings(grid, rehearsal, keep))
-    race = Race(rehearsal, settings, unit, epsilon, progress)
+    settings = list(settings_of(grid, rehearsal, keep))
+    race = Race(rehearsal, settings, unit, epsilon, epsilons, progress)
     if at_most is not None and not race.affordable(at_most):
         raise InvalidInput(
             f"no setting is as cheap as {at_most:g} per {unit}; allow more, or send fewer "
@@ -201,7 +184,11 @@ def _settled(race: Race, best: Point, share: float, at_most: float | None) -> Po
         race.progress(f"settling on ε = {point[1]:g}", rounds, rounds)
         return sum(trial.is_localized for trial in trials) >= share * len(trials)
 
-    return settle(best, reaches, lambda point: at_most is None or race.price(point) <= at_most)
+    def allowed(point: Point) -> bool:
+        inside = race.epsilons[0] <= point[1] <= race.epsilons[1]
+        return inside and (at_most is None or race.price(point) <= at_most)
+
+    return settle(best, reaches, allowed)
 
 
 def _judge(race: Race, point: Point, draws: int) -> list[Trial]:
@@ -244,31 +231,6 @@ def _others(race: Race, best: Point) -> tuple[Choice, ...]:
     return tuple(found[:_SHOWN])
 
 
-def _settings(grid: Grid, rehearsal: Rehearsal, keep: int | None) -> Iterator[Setting]:
-    most = rehearsal.most_keypoints
-    counts = {keep} if keep is not None else {min(count or most, most) for count in grid.keypoints}
-    limits: tuple[int | None, ...] = (None,)
-    if rehearsal.question.object_size is not None:
-        limits = (None, *grid.object_limits)
-    for number, dictionary in enumerate(rehearsal.dictionaries):
-        for num_words in _levels(dictionary, grid):
-            for size in grid.subset_sizes:
-                for count in sorted(counts):
-                    for keep_by in grid.keep_by if count < most else grid.keep_by[:1]:
-                        for limit in limits:
-                            if size < num_words:
-                                yield Setting(number, num_words, size, count, keep_by, limit)
-
-
-def _levels(dictionary: Dictionary, grid: Grid) -> list[int]:
-    """The largest level, then every one that is smaller by the ratio."""
-    chosen = [dictionary.num_words]
-    for size in sorted(dictionary.levels, reverse=True):
-        if size * grid.level_ratio <= chosen[-1] and size >= grid.smallest:
-            chosen.append(size)
-    return chosen
-
-
 def _check(
     world: Map,
     dictionaries: Sequence[Dictionary],
@@ -303,22 +265,3 @@ def _check(
     degrees = question.degrees
     if degrees is not None and not 0 <= as_number("degrees", degrees) <= 180:
         raise InvalidInput(f"degrees must be from 0 to 180, got {degrees!r}.")
-
-
-def _check_photos(
-    grid: Grid, question: Question, photos: Mapping[str, NDArray[np.uint8]] | None
-) -> None:
-    for name in grid.keep_by:
-        if name not in KEEP_BY:
-            raise InvalidInput(f"keypoints are kept by {', '.join(KEEP_BY)}, got {name!r}.")
-    if photos is not None:
-        return
-    if question.object_size is not None:
-        raise InvalidInput(
-            "a map does not keep how large its keypoints are; to count those that see an object, "
-            "give the photographs that the map was made of, or say how many see it."
-        )
-    if "stable" in grid.keep_by:
-        raise InvalidInput(
-            "to keep keypoints by stability, give the photographs that the map was made of."
-        )

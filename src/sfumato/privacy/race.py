@@ -18,7 +18,8 @@ from sfumato.privacy.rehearsal import Rehearsal, Setting, Trial
 #: A setting with its ε.
 Point = tuple[Setting, float]
 
-SMALLEST_EPSILON, LARGEST_EPSILON = 2.0, 16.0
+#: ε that are searched, where nobody gives others.
+EPSILONS = (2.0, 16.0)
 STEP = 0.2  # of ε
 _FIRST = 5  # images on which every setting is tried
 _MOST = 20  # images on which the best of them are
@@ -32,13 +33,14 @@ class Race:
     """Trials of settings, kept, and the searches that decide which to make.
 
     unit     of the price
-    epsilon  where it is given and not searched for
+    epsilon  where it is given and not searched for; otherwise between the ends of `epsilons`
     """
 
     rehearsal: Rehearsal
     settings: Sequence[Setting]
     unit: str
     epsilon: float | None
+    epsilons: tuple[float, float]
     progress: Progress
     tried: dict[Point, list[Trial]] = field(default_factory=dict)
 
@@ -55,10 +57,10 @@ class Race:
                     lambda value, setting=setting: self.rehearsal.price(setting, value),  # type: ignore[misc]
                     self.unit,
                     limit,
-                    most=LARGEST_EPSILON,
+                    most=self.epsilons[1],
                     step=STEP,
                 )
-                if epsilon is not None and epsilon >= SMALLEST_EPSILON:
+                if epsilon is not None and epsilon >= self.epsilons[0]:
                     found.append((setting, epsilon))
             elif self.price((setting, epsilon)) <= limit:
                 found.append((setting, epsilon))
@@ -124,8 +126,9 @@ class Race:
     def _ladder(self, limit: float | None) -> list[float]:
         """Prices to choose from: those of the largest setting at rising ε, up to the limit."""
         largest = max(self.settings, key=lambda one: (one.max_keypoints, -one.num_words))
-        count = round((LARGEST_EPSILON - SMALLEST_EPSILON) / _RUNG)
-        steps = [SMALLEST_EPSILON + _RUNG * k for k in range(count + 1)]
+        least, most = self.epsilons
+        count = math.ceil((most - least) / _RUNG - 1e-9)
+        steps = [min(least + _RUNG * k, most) for k in range(count + 1)]
         prices = sorted({self.price((largest, epsilon)) for epsilon in steps})
         if limit is None:
             return prices
@@ -161,7 +164,7 @@ class Race:
 def settle(
     start: Point,
     reaches: Callable[[Point], bool],
-    affordable: Callable[[Point], bool],
+    allowed: Callable[[Point], bool],
 ) -> Point:
     """The smallest ε that reaches what is wanted, by fresh trials, in steps from the start.
 
@@ -174,7 +177,7 @@ def settle(
     while True:
         following = round(epsilon + (STEP if up else -STEP), 9)
         point = setting, following
-        if not SMALLEST_EPSILON <= following <= LARGEST_EPSILON or (up and not affordable(point)):
+        if not allowed(point):
             return setting, epsilon
         enough = reaches(point)
         if up or enough:

@@ -17,7 +17,7 @@ from sfumato.core.errors import InvalidInput
 from sfumato.core.types import Pose
 from sfumato.server.mapping.map import Map
 
-#: Of the map's images, in one stretch; but from 2 to so many.
+#: Of the map's images, in one stretch; but from 2 to so many: a tenth of a town is a district.
 SHARE, MOST = 0.1, 10
 #: An image that sees fewer points is not asked about.
 MIN_POINTS = 20
@@ -71,9 +71,9 @@ class Surroundings:
     def usable(self) -> NDArray[np.int64]:
         """Images that see enough to be asked about."""
         found = np.flatnonzero(self.world.observations_per_image >= MIN_POINTS)
-        if len(found) < 4:
+        if len(found) < 3:
             raise InvalidInput(
-                f"a plan needs a map with at least 4 images that see {MIN_POINTS} points each, "
+                f"a plan needs a map with at least 3 images that see {MIN_POINTS} points each, "
                 f"this one has {len(found)}; take more pictures that overlap."
             )
         return found
@@ -95,7 +95,7 @@ class Surroundings:
             row.append(int(near[0]) if len(near) else int(np.flatnonzero(waiting)[0]))
             waiting[row[-1]] = False
         length = min(max(round(SHARE * len(row)), 2), MOST)
-        count = max(len(row) // length, 2)
+        count = len(row) // length if len(row) > 3 else len(row)  # of three, two must stay
         stretch = np.full(self.world.num_images, -1, dtype=np.int64)
         stretch[row] = np.arange(len(row)) * count // len(row)
         return stretch

@@ -25,7 +25,7 @@ from sfumato.dictionary import Dictionary
 from sfumato.features import extract
 from sfumato.privacy.plan import Grid, plan
 from sfumato.privacy.price import UNITS
-from sfumato.privacy.race import LARGEST_EPSILON, SMALLEST_EPSILON
+from sfumato.privacy.race import EPSILONS
 from sfumato.privacy.rehearsal import Question, Rehearsal, Setting
 from sfumato.privacy.stretches import Surroundings, ViewChange
 from sfumato.server.localize import localize
@@ -123,10 +123,8 @@ def run(settings: Settings, path: Path) -> None:
     around = Surroundings(problem.world)
     changes = [around.nearest(query.truth) for query in problem.queries if query.truth is not None]
     stated = float(np.median([change.degrees for change in changes]))
-    epsilons = sorted(
-        round(min(max(epsilon + one, SMALLEST_EPSILON), LARGEST_EPSILON), 9)
-        for one in settings.around
-    )
+    least, most = EPSILONS
+    epsilons = sorted({round(min(max(epsilon + one, least), most), 9) for one in settings.around})
     known = {record["way"] for record in records_of(path, "views")}
     for way, degrees in ((STRETCHES, None), (STATED, stated)):
         rehearsal = Rehearsal(
@@ -236,9 +234,7 @@ def _measure(
         if query.name not in words:
             words = {query.name: level.nearest(features.descriptors)}
         mechanism = SubsetMechanism(epsilon, setting.subset_size, level)
-        release = mechanism.release_words(
-            features, words[query.name], rng=rng, camera=query.camera
-        )
+        release = mechanism.release_words(features, words[query.name], rng=rng, camera=query.camera)
         found = localize(release, problem.world, dictionary=level)
         inside, _ = judge(found.pose, query.truth)
         kept.add(Outcome(MEASURED, epsilon, query.name, draw, query.name, inside[0]))

@@ -12,7 +12,15 @@ from sfumato.privacy.price import price_of
 from sfumato_papers.harness.command import Report, make_command
 from sfumato_papers.harness.outcomes import records_of
 from sfumato_papers.harness.table import grouped, table_of
-from sfumato_papers.ours.planning import JOURNAL, MEASURED, STATED, STRETCHES, Outcome, Settings, run
+from sfumato_papers.ours.planning import (
+    JOURNAL,
+    MEASURED,
+    STATED,
+    STRETCHES,
+    Outcome,
+    Settings,
+    run,
+)
 
 _NAMES = {
     STRETCHES: "images, their stretch left out",

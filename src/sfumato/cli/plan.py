@@ -81,8 +81,9 @@ def run(
     dictionary: Annotated[
         str, option("Public words: folders or names.", metavar="DICTIONARY,…")
     ] = DEFAULT_DICTIONARY,
-    images: Annotated[int, option("Images of the map that the prediction is made with.")] = 40,
-    draws: Annotated[int, option("Draws of each of them.")] = 2,
+    trials: Annotated[
+        int, option("Made for the prediction, on as many images of the map as there are.")
+    ] = 80,
     max_distance: Annotated[
         float, option("A trial succeeds within this distance, in the map's unit …")
     ] = 0.25,
@@ -120,8 +121,7 @@ def run(
             epsilon=epsilon,
             keep=keep,
             photos=None if photos is None else MapPhotos(photos, world.image_names),
-            num_images=images,
-            draws=draws,
+            num_trials=trials,
             grid=Grid(keep_by=names(keep_by)),
             question=question,
             progress=progress,

@@ -1,4 +1,4 @@
-"""Which |K|, ω, ε and keypoints localize a wanted share at the least price: tried on the map itself.
+"""Which |K|, ω, ε and keypoints localize a wanted share at the least price: tried on the map.
 
 Images of the map are asked about with their surroundings left out (`stretches.py`), protected as a
 device would and localized as a server would (`rehearsal.py`). Settings race (`race.py`), and the
@@ -93,8 +93,7 @@ def plan(
     epsilons: tuple[float, float] = EPSILONS,
     keep: int | None = None,
     photos: Mapping[str, NDArray[np.uint8]] | None = None,
-    num_images: int = 40,
-    draws: int = 2,
+    num_trials: int = 80,
     grid: Grid | None = None,
     question: Question | None = None,
     rng: RandomSource | None = None,
@@ -109,14 +108,14 @@ def plan(
     epsilon     per descriptor, where it is given; otherwise searched for between `epsilons`
     keep        devices send this many keypoints and no other number is tried
     photos      the map's pictures by name, for objects and for keypoints kept by stability
-    num_images  that the prediction is made with, each drawn `draws` times
+    num_trials  that the prediction is made with: different images as far as there are any
 
     >>> from sfumato.privacy.plan import Grid
     >>> from sfumato.datasets import GallerySettings, load_gallery, map_scene
     >>> room = load_gallery(settings=GallerySettings(320, 240, num_mapping=8, num_queries=2))
     >>> grid = Grid(keypoints=(0,), subset_sizes=(1,), smallest=16_384)
     >>> words = sf.Dictionary.load("bsds-16k")
-    >>> made = sf.plan(map_scene(room), words, epsilon=12.0, num_images=2, grid=grid)
+    >>> made = sf.plan(map_scene(room), words, epsilon=12.0, num_trials=4, grid=grid)
     >>> made.recommended.setting.num_words, made.recommended.trials
     (16384, 4)
     """
@@ -127,12 +126,11 @@ def plan(
         share = SHARE
     _check(world, dictionaries, share, at_most, unit, epsilon, keep, question)
     check_photos(grid, question, photos)
-    check_count("num_images", num_images, low=1)
-    check_count("draws", draws, low=1)
+    check_count("num_trials", num_trials, low=1)
     if not 0 < epsilons[0] <= epsilons[1]:
         raise InvalidInput(f"epsilons must be the least and the most, got {epsilons!r}.")
     rehearsal = Rehearsal(
-        world, dictionaries, question, num_images, rng or SecureRandom(), photos=photos
+        world, dictionaries, question, num_trials, rng or SecureRandom(), photos=photos
     )
     settings = list(settings_of(grid, rehearsal, keep))
     race = Race(rehearsal, settings, unit, epsilon, epsilons, progress)
@@ -141,10 +139,13 @@ def plan(
             f"no setting is as cheap as {at_most:g} per {unit}; allow more, or send fewer "
             "keypoints."
         )
-    best = race.best_within(at_most or 0) if share is None else race.cheapest(share, at_most)
-    if epsilon is None and share is not None:
-        best = _settled(race, best, share, at_most)
-    judged = _judge(race, best, draws)
+    if share is None:
+        best = race.best_within(at_most or 0)
+    else:
+        best, target = race.cheapest(share, at_most)
+        if epsilon is None:
+            best = _settled(race, best, target, at_most)
+    judged = _judge(race, best, num_trials)
     others = _others(race, best)
     fresh = _choice(race, best, judged, is_fresh=True)
     spent = sum(len(trials) for trials in race.tried.values()) + len(judged)
@@ -191,13 +192,13 @@ def _settled(race: Race, best: Point, share: float, at_most: float | None) -> Po
     return settle(best, reaches, allowed)
 
 
-def _judge(race: Race, point: Point, draws: int) -> list[Trial]:
+def _judge(race: Race, point: Point, num_trials: int) -> list[Trial]:
     images = race.rehearsal.images
     trials = []
-    for done in range(draws * len(images)):
-        race.progress("trying the best again", done, draws * len(images))
+    for done in range(num_trials):
+        race.progress("trying the best again", done, num_trials)
         trials.append(race.rehearsal.run(*point, images[done % len(images)]))
-    race.progress("trying the best again", draws * len(images), draws * len(images))
+    race.progress("trying the best again", num_trials, num_trials)
     return trials
 
 

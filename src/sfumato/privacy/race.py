@@ -1,4 +1,4 @@
-"""Which of many settings is best, with few trials: the worse half drops out, the rest is tried more.
+"""Which of many settings is best, with few trials: the worse half drops out, others go on.
 
 A setting succeeds more often and costs more, the larger its ε. So at one price every setting has
 one ε, the largest it can afford, and the price that reaches a wanted share is found by halving.
@@ -24,6 +24,7 @@ STEP = 0.2  # of ε
 _FIRST = 5  # images on which every setting is tried
 _MOST = 20  # images on which the best of them are
 _RUNG = 0.4  # of ε, by which prices are told apart while settings are compared
+_NEARLY = 0.95  # of the best share there is
 _FEWEST = 4  # settings that stay in the race
 _MOST_EVIDENCE = 20.0  # powers of ten: beyond, a pose is not any surer
 
@@ -83,14 +84,20 @@ class Race:
             points, out = points[:half], points[half:] + out
             count *= 2
 
-    def cheapest(self, share: float, limit: float | None) -> Point:
-        """The setting that localizes this share at the least price, or the best within the limit.
+    def cheapest(self, share: float, limit: float | None) -> tuple[Point, float]:
+        """The setting that localizes this share at the least price, and the share it is to reach.
 
-        What it promises is tried again by whoever asks: the best of many was also lucky.
+        Where no price reaches it: nearly as much as the best does at the largest price, which may
+        take far less. What is promised is tried again by whoever asks: the best was also lucky.
         """
         if self.epsilon is not None:
-            return self._cheapest_given(share, limit)
+            return self._cheapest_given(share, limit), share
         prices = self._ladder(limit)
+        top = self.ranked(self.affordable(prices[-1]), "trying the largest price")[0]
+        share = min(share, max(_NEARLY * self.share(top), 1e-9))
+        return self._halved(share, prices) or top, share
+
+    def _halved(self, share: float, prices: Sequence[float]) -> Point | None:
         alive: list[Setting] = list(self.settings)
         best: Point | None = None
         low, high = -1, len(prices)
@@ -108,9 +115,6 @@ class Race:
                 if order:
                     half = max(math.ceil(len(order) / 2), _FEWEST)
                     alive = [point[0] for point in order[:half]]
-        if best is None:
-            order = self.ranked(self.affordable(prices[-1], alive), "trying the largest price")
-            best = order[0]
         return best
 
     def best_within(self, limit: float) -> Point:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,7 +20,7 @@ from sfumato.device.filters.stable import KeepStable
 from sfumato.device.mechanisms import SubsetMechanism
 from sfumato.device.objects import CapDensity, most_in_window
 from sfumato.dictionary import Dictionary
-from sfumato.features import extract, load_image
+from sfumato.features import extract
 from sfumato.privacy.price import Price, price_of
 from sfumato.privacy.stretches import Surroundings, ViewChange
 from sfumato.server.localize import LocalizeOptions, localize
@@ -242,8 +242,6 @@ def _rows(some: Features, every: Features) -> NDArray[np.int64]:
 
 
 def _with_sizes(features: Features, photo: NDArray[np.uint8], name: str) -> Features:
-    from dataclasses import replace
-
     found = extract(photo, features.extractor)
     if len(found) < len(features) or not np.array_equal(
         found.keypoints[: len(features)], features.keypoints

@@ -82,23 +82,28 @@ class Surroundings:
     def stretch_of(self) -> NDArray[np.int64]:
         """(I,) the number of each image's stretch; −1 for images that see too little.
 
-        Images are put in a row, each followed by the one that shares most points with it, and
-        the row is cut into pieces.
+        Images are put in a row, each followed by the one that looks most like it, and the row is
+        cut into pieces.
         """
-        waiting = np.zeros(self.world.num_images, dtype=np.bool_)
-        waiting[self.usable] = True
-        row = [int(self.usable[0])]
-        waiting[row[0]] = False
-        while waiting.any():
-            near = self.world.covisible(row[-1], self.world.num_images)
-            near = near[waiting[near]]
-            row.append(int(near[0]) if len(near) else int(np.flatnonzero(waiting)[0]))
-            waiting[row[-1]] = False
+        first = self._row_from(int(self.usable[0]))
+        row = self._row_from(first[-1])  # from an end: a row begun in the middle leaves half behind
         length = min(max(round(SHARE * len(row)), 2), MOST)
         count = len(row) // length if len(row) > 3 else len(row)  # of three, two must stay
         stretch = np.full(self.world.num_images, -1, dtype=np.int64)
         stretch[row] = np.arange(len(row)) * count // len(row)
         return stretch
+
+    def _row_from(self, start: int) -> list[int]:
+        waiting = np.zeros(self.world.num_images, dtype=np.bool_)
+        waiting[self.usable] = True
+        row = [start]
+        waiting[start] = False
+        while waiting.any():
+            turn, _, parallax = self._changes(self.world.pose(row[-1]))
+            change = np.where(waiting, np.hypot(turn, parallax), np.inf)
+            row.append(int(np.argmin(change)))
+            waiting[row[-1]] = False
+        return row
 
     def spread(self, count: int) -> list[int]:
         """So many images to ask about: one of each stretch in turn, spread over its length."""

@@ -1,8 +1,8 @@
 """What to recommend for a map: tried in the background on a few of its own images, kept beside it.
 
 One process makes a plan: whoever holds the lock of the map's file. It recommends what localizes
-well enough at the least E per picture. Fewer settings are tried than by `sfumato plan`: an answer in
-a minute is worth more here than the last percent.
+well enough at the least E per picture. Fewer settings are tried than by `sfumato plan`: an answer
+in a minute is worth more here than the last percent.
 """
 
 from __future__ import annotations
@@ -131,8 +131,7 @@ def _best(
         share=max(settings.plan_share, _ANY_SHARE),
         epsilon=least if epsilon is None and least == most else epsilon,
         epsilons=(least, most),
-        num_images=settings.plan_images,
-        draws=1,
+        num_trials=settings.plan_images,
         grid=_GRID,
         question=question,
         progress=progress,

@@ -60,8 +60,8 @@ class Settings(Checked):
     subset_sizes: tuple[int, ...] = option(
         (1, 2), "ω, words per descriptor, several.", "--subset-size", low=1
     )
-    num_images: int = option(40, "Images of the map that predict.", "--images", low=1)
-    draws: int = option(2, "Draws of every image and query.", low=1)
+    num_trials: int = option(80, "Trials on images of the map that predict.", "--trials", low=1)
+    draws: int = option(2, "Draws of every query.", low=1)
     dictionary: str = option("bsds-16k", "A dictionary's folder or name.")
 
 
@@ -131,12 +131,12 @@ def run(settings: Settings, path: Path) -> None:
             problem.world,
             [dictionary],
             Question(degrees=degrees),
-            settings.num_images,
+            settings.num_trials,
             SeededRandom(0),
         )
         if way not in known:
             append_record(path, _views(way, rehearsal.view_changes()))
-        _predict(kept, way, rehearsal, setting, epsilons, settings.draws)
+        _predict(kept, way, rehearsal, setting, epsilons, settings.num_trials)
     if MEASURED not in known:
         append_record(path, _views(MEASURED, changes))
     _measure(kept, problem, dictionary, setting, epsilons, settings.draws)
@@ -165,8 +165,7 @@ def _planned(
         dictionary,
         share=settings.share,
         unit=settings.unit,
-        num_images=settings.num_images,
-        draws=settings.draws,
+        num_trials=settings.num_trials,
         grid=Grid(settings.keypoints, settings.subset_sizes, smallest=settings.words),
         question=Question(seen_by=10 if settings.unit == "object" else None),
         rng=seeded("plan", problem.fingerprint),
@@ -191,14 +190,14 @@ def _predict(
     rehearsal: Rehearsal,
     setting: Setting,
     epsilons: Iterable[float],
-    draws: int,
+    num_trials: int,
 ) -> None:
-    names = rehearsal.world.image_names
+    names, images = rehearsal.world.image_names, rehearsal.images
     todo = [
         (epsilon, draw, image)
         for epsilon in epsilons
-        for draw in range(draws)
-        for image in rehearsal.images
+        for number in range(num_trials)
+        for draw, image in [(number // len(images), images[number % len(images)])]
         if (way, epsilon, names[image], draw) not in kept
     ]
     for epsilon, draw, image in tracked(todo, f"predicting, {way}"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from sfumato.cli import options as opt
-from sfumato.cli.command import applies
+from sfumato.cli.command import applies, refuse_given
 from sfumato.cli.options import option
 from sfumato.cli.output import JsonFlag, emit_facts, emit_json, long_work, make_table, printer
 from sfumato.cli.selection import parse_object
@@ -24,13 +24,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.plan import Choice, Plan
 
 
-@applies(
-    {
-        "--object": "--photos",
-        "--seen-by": "not --object",
-        "--photos": "--object --keep-by",
-    }
-)
+@applies({"--object": "--photos", "--seen-by": "not --object"})
 def run(
     map: opt.Map,
     share: Annotated[
@@ -109,6 +103,8 @@ def run(
         max_distance=max_distance,
         max_angle_deg=max_angle,
     )
+    if object is None and "stable" not in names(keep_by):
+        refuse_given("is looked at for --object or --keep-by stable", "photos")
     world = Map.load(map)
     given = [Dictionary.load(name) for name in names(dictionary)]
     with long_work() as progress:

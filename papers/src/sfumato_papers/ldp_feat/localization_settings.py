@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sfumato.cli.values import names, whole_number
+from sfumato.cli.values import names, number, whole_number
 from sfumato.core.errors import InvalidInput
+from sfumato.datasets.layouts.choose import READERS, read_layout
+from sfumato.datasets.layouts.common import LayoutOptions
 from sfumato.datasets.query_rule import QueryRule
 from sfumato.server.ldp_feat_recipe import MATCHING, MAX_ITERATIONS
+from sfumato.server.mapping.scenes import Scene
 from sfumato_papers.harness.options import Checked, folders, option
 from sfumato_papers.ldp_feat.localization_predictions import Setting
 from sfumato_papers.ldp_feat.poses import THRESHOLDS, WRONG_BEYOND, Within, parse_thresholds
@@ -19,6 +23,10 @@ AUTO = QueryRule("auto")
 
 def _words(text: str) -> tuple[int | str, ...]:
     return tuple(one if one == "auto" else whole_number("words", one) for one in names(text))
+
+
+def _scale(text: str) -> float | None:
+    return None if text == "auto" else number("camera-scale", text)
 
 
 @dataclass(frozen=True)
@@ -33,7 +41,7 @@ class Settings(Checked):
     """
 
     data: tuple[Path, ...] = folders(
-        "A scene with cameras.json, or Aachen's folder; repeat for more scenes.",
+        "A scene of any layout, or Aachen's folder; repeat for more scenes.",
         "a predictions file",
         further="Further scenes.",
     )
@@ -43,6 +51,19 @@ class Settings(Checked):
         "auto: as the data set says, else step:4.",
         parse=QueryRule.parse,
         shown=str(AUTO),
+    )
+    layout: str = option(
+        "auto", f"Of the folders: auto, {', '.join(READERS)}.", choices=("auto", *READERS)
+    )
+    stride: int = option(1, "Take every so-many-th picture only, of long videos.", low=1)
+    camera: str | None = option(
+        None, "Intrinsics of all pictures instead of the data set's: MODEL,PARAM,…"
+    )
+    camera_scale: float | None = option(
+        1.0,
+        "Pictures are so many times as large as the intrinsics say: 0.5 for halved ones; auto.",
+        parse=_scale,
+        shown="1",
     )
     extractor: str = option("sift", "The extractor of map and queries.")
     recipes: tuple[str, ...] = option(
@@ -114,6 +135,11 @@ class Settings(Checked):
         super().__post_init__()
         if self.pairs is not None and self.top is not None:
             raise InvalidInput("--pairs and --top both choose the images to match; give one.")
+
+    def scenes(self, folders: Sequence[Path]) -> list[Scene]:
+        """The scenes in these folders, read as the options say."""
+        options = LayoutOptions(self.camera, self.camera_scale)
+        return [read_layout(folder, self.layout, options, stride=self.stride) for folder in folders]
 
     def draws_of(self, setting: Setting) -> int:
         """How many releases of each query are drawn; one where nothing is random."""

@@ -219,11 +219,11 @@ def _open(settings: Settings, work: Path) -> Problem:
     extractor = settings.extractor
     if not any(is_aachen(folder) for folder in settings.data):
         return open_scenes(
-            settings.data,
+            settings.scenes(settings.data),
             work,
             queries=settings.hold_out,
-            distractors=settings.distractors,
-            foreign=settings.foreign,
+            distractors=settings.scenes(settings.distractors),
+            foreign=settings.scenes(settings.foreign),
             extractor=extractor,
             progress=show_progress,
         )

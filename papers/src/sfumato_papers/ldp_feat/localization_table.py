@@ -156,10 +156,11 @@ def _notes(
     for name, facts in found.dictionaries.items():
         own = "; built from the map's own images" if facts["built_from_map"] else ""
         notes.append(f"{name}: {facts['provenance']}{own}")
-    notes.append(
-        "The paper's own figures, other data (Aachen day, its own dictionary of 256k words, ω = 2, "
-        f"1 at ε = ∞): {_figures(PAPER_FIGURES)}."
-    )
+    if any(row["setting"].recipe == "paper" for row in rows):
+        notes.append(
+            "The paper's own figures, other data (Aachen day, its own dictionary of 256k words, ω = 2, "
+            f"1 at ε = ∞): {_figures(PAPER_FIGURES)}."
+        )
     return notes
 
 

@@ -44,7 +44,7 @@ def read_hloc(folder: str | Path, options: LayoutOptions | None = None) -> Scene
         for line, words in rows_of(path, "list of queries"):
             queries[words[0]] = listed_camera(words, path, line)
     cameras, poses = _models(root)
-    truths = {}
+    truths: dict[str, Pose | None] = {}
     for path in sorted(root.glob(_POSES)):
         truths |= listed_poses(path)
     for name, pose in poses.items():

@@ -28,6 +28,8 @@ class Setting:
     shortlist    images matched: "all", "top N" by votes, or "pairs" from a list
     iterations   RANSAC's limit, where the recipe is the paper's
     is_control   the query's own scene is not in the map: every pose is wrong
+    num_frames   releases of a moving device that are asked together; odometry: its error
+    is_shared    these releases together send as many keypoints as one would
     """
 
     recipe: str
@@ -43,6 +45,9 @@ class Setting:
     is_control: bool = False
     strategy: str | None = None
     dimension: int | None = None
+    num_frames: int = 1
+    is_shared: bool = False
+    odometry: str | None = None
 
     @property
     def is_random(self) -> bool:
@@ -184,5 +189,7 @@ def setting_name(setting: Setting) -> str:
         ("{}", setting.matching.replace("vocabulary", "")),
         ("{}", setting.shortlist.replace("all", "").replace(" ", "")),
         ("it{}", setting.iterations), ("N{}", setting.max_keypoints),
+        ("frames{}", setting.num_frames if setting.num_frames > 1 else None),
+        ("{}", "shared" if setting.is_shared else None),
     )  # fmt: skip
     return "_".join(form.format(part) for form, part in parts if part)

@@ -17,7 +17,8 @@ def wilson(count: float, total: float, z: float = 1.96) -> tuple[float, float]:
     """
     share = count / total
     middle = (share + z * z / (2 * total)) / (1 + z * z / total)
-    half = z * math.sqrt(share * (1 - share) / total + (z / total) ** 2 / 4) / (1 + z * z / total)
+    half = z * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
+    half /= 1 + z * z / total
     return max(middle - half, 0.0), min(middle + half, 1.0)
 
 

@@ -93,9 +93,12 @@ class Race:
         if self.epsilon is not None:
             return self._cheapest_given(share, limit), share
         prices = self._ladder(limit)
-        top = self.ranked(self.affordable(prices[-1]), "trying the largest price")[0]
-        share = min(share, max(_NEARLY * self.share(top), 1e-9))
-        return self._halved(share, prices) or top, share
+        found = self._halved(share, prices)
+        if found is None:
+            top = self.ranked(self.affordable(prices[-1]), "trying the largest price")[0]
+            share = min(share, max(_NEARLY * self.share(top), 1e-9))
+            found = self._halved(share, prices) or top
+        return found, share
 
     def _halved(self, share: float, prices: Sequence[float]) -> Point | None:
         alive: list[Setting] = list(self.settings)

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.core.accounting import PrivateAnswer
-from sfumato.privacy.interval import clustered_wilson
 from sfumato.privacy.price import price_of
 from sfumato_papers.harness.command import Report, make_command
 from sfumato_papers.harness.outcomes import records_of
-from sfumato_papers.harness.table import grouped, table_of
+from sfumato_papers.harness.table import clustered_wilson, grouped, table_of
 from sfumato_papers.ours.planning import (
     JOURNAL,
     MEASURED,

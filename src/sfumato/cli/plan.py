@@ -19,6 +19,7 @@ from sfumato.core.defaults import DEFAULT_DICTIONARY
 from sfumato.core.types import NOT_PROTECTED
 from sfumato.device.explain import advantage_sentence, short
 from sfumato.dictionary import Dictionary
+from sfumato.privacy.price import price_text
 
 if TYPE_CHECKING:
     from sfumato.privacy.plan import Choice, Plan
@@ -183,8 +184,11 @@ def _print(made: Plan, dictionaries: tuple[str, ...]) -> None:
         f"with probability {DELTA:g}; never more than N·ε = {short(price.total)}",
     }
     if not made.reaches and made.share is not None:
-        within = "" if made.at_most is None else " within the limit"
-        facts["localized"] += f"; {made.share:.0%} were wanted, no setting tried gives that{within}"
+        facts["localized"] += f"; {made.share:.0%} were wanted, " + (
+            "which may still be"
+            if high >= made.share
+            else "no setting tried gives that" + ("" if made.at_most is None else " for the limit")
+        )
     if price.object is not None:
         facts["one object"] = (
             f"seen by {price.seen_by:,} descriptors: {advantage_sentence(price.object)}"
@@ -219,29 +223,25 @@ def _title(best: Choice, dictionaries: tuple[str, ...]) -> str:
 
 def _print_others(made: Plan, dictionaries: tuple[str, ...]) -> None:
     table = make_table()
-    several = len(dictionaries) > 1
-    by_object = made.unit == "object"
-    heads = ["|K|", "ω", "keypoints", "ε", "localized", "95 %", "E", "N·ε", "server s"]
-    for name in [*(["words"] if several else []), *heads, *(["object"] if by_object else [])]:
-        table.add_column(name, justify="right")
+    several, by_object = len(dictionaries) > 1, made.unit == "object"
+    heads = ["|K|", "ω", "keypoints", "ε", "localized", "E", "object" if by_object else "N·ε"]
+    for name in [*heads, "words" if several else "server s"]:
+        table.add_column(name, justify="right", no_wrap=True)
     for choice in made.others:
-        setting, (low, high) = choice.setting, choice.interval
+        setting, price = choice.setting, choice.price
         kept = f"{setting.max_keypoints:,}"
         kept += "" if setting.keep_by == "strength" else f" {setting.keep_by}"
         kept += "" if setting.object_limit is None else f" ≤{setting.object_limit}"
         table.add_row(
-            *([dictionaries[setting.dictionary]] if several else []),
             f"{setting.num_words:,}",
             str(setting.subset_size),
             kept,
             f"{choice.epsilon:g}",
             f"{choice.localized}/{choice.trials}",
-            f"{low:.0%}–{high:.0%}",
-            f"{choice.price.picture:,.0f}",
-            f"{choice.price.total:,.0f}",
-            f"{choice.seconds:.2f}",
-            *([f"{choice.price.object:.3f}"] if by_object else []),
+            price_text(price, "picture"),
+            price_text(price, "object" if by_object else "total"),
+            Path(dictionaries[setting.dictionary]).name if several else f"{choice.seconds:.2f}",
         )
     with printer() as console:
-        console.print("\nother settings near that price, in the draws that chose", style="bold")
+        console.print("\nother settings, in the draws that chose among them", style="bold")
         console.print(table)

@@ -100,7 +100,8 @@ def test_other_photographs_than_the_maps_are_refused(room: Scene, tmp_path: Path
     rehearsal = Rehearsal(world, [words], Question(), 2, SeededRandom(1), photos=wrong)
     with pytest.raises(Mismatch, match="other keypoints than the map"):
         rehearsal.features(0)
-    Image.fromarray(room.mapping[0].image).save(tmp_path / names[0])
+    (tmp_path / names[0]).parent.mkdir()
+    Image.fromarray(room.mapping[0].image).save(tmp_path / names[0], format="PNG")
     found = MapPhotos(tmp_path, tuple(names))
     assert (found[names[0]] == room.mapping[0].image).all()
     assert list(found) == names

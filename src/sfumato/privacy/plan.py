@@ -110,7 +110,7 @@ def plan(
     photos      the map's pictures by name, for objects and for keypoints kept by stability
     num_trials  that the prediction is made with: different images as far as there are any
 
-    >>> from sfumato.privacy.plan import Grid
+    >>> from sfumato.privacy.plan_grid import Grid
     >>> from sfumato.datasets import GallerySettings, load_gallery, map_scene
     >>> room = load_gallery(settings=GallerySettings(320, 240, num_mapping=8, num_queries=2))
     >>> grid = Grid(keypoints=(0,), subset_sizes=(1,), smallest=16_384)

@@ -23,7 +23,8 @@ from sfumato.device.filters.stable import KeepStable
 from sfumato.device.mechanisms import SubsetMechanism
 from sfumato.dictionary import Dictionary
 from sfumato.features import extract
-from sfumato.privacy.plan import Grid, plan
+from sfumato.privacy.plan import plan
+from sfumato.privacy.plan_grid import Grid
 from sfumato.privacy.price import UNITS
 from sfumato.privacy.race import EPSILONS
 from sfumato.privacy.rehearsal import Question, Rehearsal, Setting

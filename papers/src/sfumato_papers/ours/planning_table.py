@@ -69,13 +69,12 @@ def _report(path: Path, settings: Settings, ran: Any) -> Report:
         f"{head['queries']} queries; dictionary {head['dictionary']}",
         f"planned for {head['share']:.0%}: at most {setting['max_keypoints']:,} keypoints, "
         f"{setting['subset_size']} of {setting['num_words']:,} words each, "
-        f"ε = {chosen['epsilon']:g} per descriptor; promised {chosen['share']:.0%} "
-        f"({low:.0%}–{high:.0%}) after {chosen['trials']:,} trials",
+        f"ε = {chosen['epsilon']:g} per descriptor",
+        f"promised: {chosen['share']:.0%} ({low:.0%}–{high:.0%}), {chosen['trials']:,} trials",
         "",
         table,
         "",
-        "How far each is from the nearest view that is in the map (median; of the degrees 10 %, "
-        "50 %, 90 %):",
+        "How far each is from the nearest view in the map (medians; degrees: 10, 50, 90 %):",
     ]
     for way, one in views.items():
         spread = ", ".join(f"{value:.0f}" for value in one["degrees"])

@@ -127,14 +127,11 @@ def run(settings: Settings, path: Path) -> None:
     least, most = EPSILONS
     epsilons = sorted({round(min(max(epsilon + one, least), most), 9) for one in settings.around})
     known = {record["way"] for record in records_of(path, "views")}
+    rehearsal = Rehearsal(
+        problem.world, [dictionary], Question(), settings.num_trials, SeededRandom(0)
+    )
     for way, degrees in ((STRETCHES, None), (STATED, stated)):
-        rehearsal = Rehearsal(
-            problem.world,
-            [dictionary],
-            Question(degrees=degrees),
-            settings.num_trials,
-            SeededRandom(0),
-        )
+        rehearsal.question = Question(degrees=degrees)  # the words found for one way serve both
         if way not in known:
             append_record(path, _views(way, rehearsal.view_changes()))
         _predict(kept, way, rehearsal, setting, epsilons, settings.num_trials)

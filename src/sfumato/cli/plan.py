@@ -183,7 +183,7 @@ def _print(made: Plan, dictionaries: tuple[str, ...]) -> None:
         "whole picture": f"E = {short(price.picture)}, the ε of all descriptors together, except "
         f"with probability {DELTA:g}; never more than N·ε = {short(price.total)}",
     }
-    if not made.reaches and made.share is not None:
+    if made.share is not None and round(best.share, 2) < round(made.share, 2):
         facts["localized"] += f"; {made.share:.0%} were wanted, " + (
             "which may still be"
             if high >= made.share

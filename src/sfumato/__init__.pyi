@@ -18,6 +18,7 @@ from .core.releases import PlainRelease as PlainRelease
 from .core.releases import Release as Release
 from .core.releases import SubspaceRelease as SubspaceRelease
 from .core.releases import WordRelease as WordRelease
+from .core.spending import epsilon_per_answer as epsilon_per_answer
 from .core.types import NOT_PROTECTED as NOT_PROTECTED
 from .core.types import Camera as Camera
 from .core.types import Features as Features

@@ -65,13 +65,18 @@ def promise(event: PrivacyEvent, seen_by: int | None = None) -> dict[str, Any]:
 
 
 def advantage_sentence(advantage: float) -> str:
-    """What an advantage means, in a sentence that a person understands."""
+    """What an advantage means for an object, in a sentence that a person understands."""
+    return (
+        "who tries to tell two contents of it apart, and knows everything else, "
+        f"{guess_sentence(advantage)}"
+    )
+
+
+def guess_sentence(advantage: float) -> str:
+    """How often a guess between two may be right."""
     right = math.ceil(50 + 50 * advantage - 1e-9)
     often = "every time" if right >= 100 else f"at most {right} times in 100"
-    return (
-        "who tries to tell two contents of it apart, and knows everything else, may be right "
-        f"{often}, where guessing is right 50 times"
-    )
+    return f"may be right {often}, where guessing is right 50 times"
 
 
 def promise_sentences(event: PrivacyEvent) -> str:

@@ -97,7 +97,14 @@ def test_pictures_are_encoded_and_send_few_codes(
 def test_joined_codes_keep_a_total_and_are_learnt_from(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ("encoder", folder / "pictures.npy", "--orientations", 8, "--join", 4)
+    words: tuple[object, ...] = (
+        "encoder",
+        folder / "pictures.npy",
+        "--orientations",
+        8,
+        "--join",
+        4,
+    )
     made = sfumato_json("classify", capsys, *words, "-o", folder / "encoder.npz")
     assert (made["encoder"], made["cells_per_code"], made["values_per_code"]) == ("joined", 4, 16)
     encoder = ("--encoder", folder / "encoder.npz")

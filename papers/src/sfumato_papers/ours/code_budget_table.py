@@ -84,12 +84,13 @@ def _promise(one: Outcome) -> Row:
 
 
 NOTES = (
-    "E: exact guarantee of a whole training picture at δ = 1e-6, for any two pictures; advantage a:",
-    "who guesses which of two pictures it was is right with probability at most (1 + a)/2. Labels",
-    "and the number and places of codes are not protected. ε is per code, N·ε per picture. cells: of",
-    "the encoder, in one code of d values. σ, α: of naive Bayes. Encoder, cells, σ, α, and the best n",
-    "of each E (*) are chosen by training pictures held out; test: clean pictures, mean ± standard",
-    "deviation between draws, and the 95 % interval over test pictures. E = ∞: all codes without noise.",
+    "E: exact guarantee of a whole training picture at δ = 1e-6, for any two pictures. Advantage a:",
+    "who guesses which of two pictures it was is right with probability at most (1 + a)/2. Labels,",
+    "and the number and places of codes, are not protected. n: codes a picture sends; ε is per",
+    "code, N·ε per picture. cells: of the encoder, in one code of d values. σ, α: of naive Bayes.",
+    "Encoder, cells, σ, α, and the best n of each E (*) are chosen by training pictures held out.",
+    "test: clean pictures; ± standard deviation between draws of the noise; 95 %: over test",
+    "pictures. E = ∞: all codes without noise. Noise is seeded, for measuring, not for sending.",
 )
 
 

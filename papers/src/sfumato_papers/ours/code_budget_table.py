@@ -84,7 +84,7 @@ def _promise(one: Outcome) -> Row:
 
 
 NOTES = (
-    "E: exact guarantee of a whole training picture at δ = 1e-6, for any two pictures. Advantage a:",
+    "E: exact guarantee of a training picture at δ = 1e-6, for any two pictures. Advantage a:",
     "who guesses which of two pictures it was is right with probability at most (1 + a)/2. Labels,",
     "and the number and places of codes, are not protected. n: codes a picture sends; ε is per",
     "code, N·ε per picture. cells: of the encoder, in one code of d values. σ, α: of naive Bayes.",

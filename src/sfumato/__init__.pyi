@@ -46,6 +46,7 @@ from .device.mechanisms import SubspaceLifting as SubspaceLifting
 from .device.mechanisms.base import Mechanism as Mechanism
 from .device.mechanisms.base import release_fields as release_fields
 from .device.objects import CapDensity as CapDensity
+from .device.objects import CountObjects as CountObjects
 from .device.protect import Filter as Filter
 from .device.protect import Pipeline as Pipeline
 from .device.protect import protect as protect

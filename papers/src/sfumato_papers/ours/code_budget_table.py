@@ -15,7 +15,6 @@ from sfumato_papers.harness.options import needed
 from sfumato_papers.harness.plot import BLUE, GOLD, GREEN, RED, draw, lines
 from sfumato_papers.harness.table import Table, grouped, spread, table_of, wilson
 from sfumato_papers.ours.code_budget import (
-    HELD_OUT,
     JOURNAL,
     TEST,
     Outcome,
@@ -32,7 +31,7 @@ def summarise(outcomes: Sequence[Outcome]) -> list[Row]:
 
     Both choices are made by held-out training pictures.
     """
-    best = best_of_rows([one for one in outcomes if one.part == HELD_OUT])
+    best = best_of_rows(outcomes)
     winners = {
         total: max(own, key=lambda one: one.accuracy)
         for total, own in grouped(best.values(), lambda one: one.candidate.total).items()
@@ -40,8 +39,8 @@ def summarise(outcomes: Sequence[Outcome]) -> list[Row]:
     tests = grouped([one for one in outcomes if one.part == TEST], lambda one: one.candidate)
     rows = []
     for place in sorted(best, key=lambda row: (row[0] is None, row[0] or 0, row[1])):
-        chosen = best[place]
-        candidate, measured = chosen.candidate, tests.get(chosen.candidate, [])
+        choice, chosen = best[place], best[place].first
+        candidate, measured = choice.candidate, tests.get(choice.candidate, [])
         if not measured:
             continue  # a run that was stopped
         shares = [one.accuracy for one in measured]
@@ -51,7 +50,7 @@ def summarise(outcomes: Sequence[Outcome]) -> list[Row]:
             {
                 "total": candidate.total,
                 "num_sent": candidate.num_sent,
-                "best": winners[candidate.total] is chosen and candidate.total is not None,
+                "best": winners[candidate.total] is choice and candidate.total is not None,
                 "encoder": candidate.encoder,
                 "cells_per_code": candidate.joined,
                 "num_values": chosen.num_values,
@@ -59,7 +58,7 @@ def summarise(outcomes: Sequence[Outcome]) -> list[Row]:
                 **_promise(chosen),
                 "spatial": chosen.spatial,
                 "alpha": chosen.alpha,
-                "held_out": chosen.accuracy,
+                "held_out": choice.accuracy,
                 "accuracy": float(np.mean(shares)),
                 "spread_between_seeds": spread(shares),
                 "interval": (low, high),

@@ -26,9 +26,19 @@ from sfumato.core.spending import epsilon_per_answer
 from sfumato_papers.dcaconv.pictures import Problem
 from sfumato_papers.dcaconv.recipes import perturb
 from sfumato_papers.harness.options import Checked, folder, option
-from sfumato_papers.harness.outcomes import Journal, Kept
+from sfumato_papers.harness.outcomes import Kept
 from sfumato_papers.harness.table import grouped
 from sfumato_papers.harness.work import seed_of, tracked
+from sfumato_papers.ours.code_budget_choice import (
+    AGAIN,
+    HELD_OUT,
+    JOURNAL,
+    TEST,
+    Candidate,
+    Outcome,
+    best_of_rows,
+    shortlist,
+)
 
 #: What is chosen from. None learns anything from pictures but their size.
 ENCODERS: dict[str, Callable[[], Encoder]] = {
@@ -44,9 +54,6 @@ _LEARNERS = [
     for alpha in (0.1, 1.0, 3.0)
 ]
 _HELD_OUT = 3000
-HELD_OUT, TEST = "held out", "test"
-_SHORTLIST = 2  # candidates of a row that are judged again
-_AGAIN = (1, 2)  # seeds of the draws that decide; the first draw made the shortlist
 
 
 @dataclass(frozen=True)
@@ -75,54 +82,6 @@ class Settings(Checked):
     max_test: int | None = option(None, "Only the first test pictures, for a quick look.")
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """One way to spend E; total None: all codes of the picture without noise."""
-
-    total: float | None
-    num_sent: int
-    encoder: str
-    joined: int
-
-    @property
-    def encoding(self) -> tuple[str, int]:
-        return self.encoder, self.joined
-
-    @property
-    def row(self) -> tuple[float | None, int]:
-        """Candidates of one row are chosen from; without noise the number follows the encoder."""
-        return self.total, 0 if self.total is None else self.num_sent
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A candidate judged by held-out training pictures, or by test pictures.
-
-    num_values  of a code that is sent; epsilon is per code, None without noise
-    """
-
-    candidate: Candidate
-    part: str
-    seed: int
-    num_values: int
-    epsilon: float | None
-    spatial: float
-    alpha: float
-    correct: int
-    count: int
-
-    @property
-    def key(self) -> tuple[Candidate, str, int]:
-        return self.candidate, self.part, self.seed
-
-    @property
-    def accuracy(self) -> float:
-        return self.correct / self.count
-
-
-JOURNAL = Journal("code-budget", "the code-budget experiment", Outcome)
-
-
 def run_code_budget(problem: Problem, settings: Settings, path: Path) -> None:
     """Judge every candidate on training pictures, then the best of each row on test pictures."""
     about = {
@@ -148,42 +107,6 @@ def run_code_budget(problem: Problem, settings: Settings, path: Path) -> None:
     chosen = [choice.first for choice in best.values() if _is_asked(choice.candidate, settings)]
     for own in tracked(_by_encoder(chosen), "test pictures"):
         _test(problem, settings, own, kept)
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The best candidate of a row, with the outcome that chose its smoothing."""
-
-    candidate: Candidate
-    first: Outcome
-    accuracy: float  # on held-out pictures, over the draws that decide
-
-
-def shortlist(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """The best candidates of each row by the first draw."""
-    first = [one for one in outcomes if one.part == HELD_OUT and one.seed == 0]
-    rows = grouped(first, lambda one: one.candidate.row)
-    return [
-        one
-        for own in rows.values()
-        for one in sorted(own, key=lambda one: -one.accuracy)[:_SHORTLIST]
-    ]
-
-
-def best_of_rows(outcomes: Sequence[Outcome]) -> dict[tuple[float | None, int], Choice]:
-    """For each E and number of codes the candidate that is best on held-out pictures."""
-    held = grouped([one for one in outcomes if one.part == HELD_OUT], lambda one: one.candidate)
-    best: dict[tuple[float | None, int], Choice] = {}
-    for candidate, own in held.items():
-        draws = [one.accuracy for one in own if one.seed in _AGAIN]
-        if candidate.total is None:
-            draws = [own[0].accuracy]
-        if not draws:
-            continue
-        choice = Choice(candidate, own[0], sum(draws) / len(draws))
-        if candidate.row not in best or choice.accuracy > best[candidate.row].accuracy:
-            best[candidate.row] = choice
-    return best
 
 
 def _by_encoder(outcomes: Sequence[Outcome]) -> list[list[Outcome]]:
@@ -244,7 +167,7 @@ def _judge_again(problem: Problem, chosen: list[Outcome], kept: Kept[Outcome]) -
     cells = [
         (one, seed)
         for one in chosen
-        for seed in _AGAIN
+        for seed in AGAIN
         if one.epsilon is not None and (one.candidate, HELD_OUT, seed) not in kept
     ]
     train = (problem.train[rest], problem.train_labels[rest])

@@ -14,14 +14,8 @@ from sfumato_papers.harness.command import Report, make_command
 from sfumato_papers.harness.options import needed
 from sfumato_papers.harness.plot import BLUE, GOLD, GREEN, RED, draw, lines
 from sfumato_papers.harness.table import Table, grouped, spread, table_of, wilson
-from sfumato_papers.ours.code_budget import (
-    JOURNAL,
-    TEST,
-    Outcome,
-    Settings,
-    best_of_rows,
-    run_code_budget,
-)
+from sfumato_papers.ours.code_budget import Settings, run_code_budget
+from sfumato_papers.ours.code_budget_choice import JOURNAL, TEST, Outcome, best_of_rows
 
 Row = dict[str, Any]
 

@@ -21,6 +21,7 @@ from sfumato_papers.ours.code_budget_choice import (
     Outcome,
     best_of_rows,
     shortlist,
+    winners,
 )
 from sfumato_papers.ours.code_budget_table import NOTES, draw_plot, summarise, table
 
@@ -84,15 +85,17 @@ def test_choices_are_made_by_held_out_training_pictures(
     assert tested == {choice.candidate for choice in best_of_rows(held).values()}
 
 
-def an_outcome(encoder: str, seed: int, correct: int) -> Outcome:
-    candidate = Candidate(1.0, 1, encoder, 1)
+def an_outcome(num_sent: int, seed: int, correct: int) -> Outcome:
+    candidate = Candidate(1.0, num_sent, "bits", 1)
     return Outcome(candidate, HELD_OUT, seed, 2, 1.0, 0.0, 1.0, correct, 100)
 
 
-def test_a_lucky_first_draw_does_not_decide() -> None:
-    lucky = [an_outcome("lucky", seed, correct) for seed, correct in enumerate((90, 50, 52))]
-    good = [an_outcome("good", seed, correct) for seed, correct in enumerate((80, 79, 81))]
-    poor = [an_outcome("poor", 0, 20)]
-    assert [one.candidate.encoder for one in shortlist([*poor, *good, *lucky])] == ["lucky", "good"]
-    (choice,) = best_of_rows([*lucky, *good, *poor]).values()
-    assert (choice.candidate.encoder, choice.accuracy) == ("good", 0.8)
+def test_a_lucky_first_draw_does_not_decide_how_many_codes_are_best() -> None:
+    lucky = [an_outcome(2, seed, correct) for seed, correct in enumerate((90, 50, 52))]
+    good = [an_outcome(1, seed, correct) for seed, correct in enumerate((80, 79, 81))]
+    others = [an_outcome(num_sent, 0, 10 + num_sent) for num_sent in (4, 16)]
+    first = best_of_rows([*others, *good[:1], *lucky[:1]]).values()
+    assert [one.candidate.num_sent for one in shortlist(first)] == [2, 1, 16]
+    assert winners(first) == []
+    (best,) = winners(best_of_rows([*others, *good, *lucky]).values())
+    assert (best.candidate.num_sent, best.again) == (1, 0.8)

@@ -2,9 +2,9 @@
 
 Each training picture sends n codes at the ε for which all of them together are (E, 10⁻⁶)-private;
 a code may hold several cells. For each E and n, encoder, cells and smoothing are chosen with
-training pictures held out: every candidate with one draw of the noise, the two best of each row
-again with two more, which decide. Then all training pictures are randomized again and clean test
-pictures are classified.
+training pictures held out and one draw of the noise; the three best n of each E are judged by two
+more draws, which decide between them. Then all training pictures are randomized again and clean
+test pictures are classified.
 """
 
 from __future__ import annotations
@@ -101,10 +101,11 @@ def run_code_budget(problem: Problem, settings: Settings, path: Path) -> None:
     for name, size in tracked(pairs, "choosing on training pictures"):
         _judge(problem, settings, name, size, kept)
     found = [one for one in kept.outcomes.values() if _is_asked(one.candidate, settings)]
-    for own in tracked(_by_encoder(shortlist(found)), "the best again"):
+    best = best_of_rows(found).values()
+    again = [choice.first for choice in shortlist(best)]
+    for own in tracked(_by_encoder(again), "the best again"):
         _judge_again(problem, own, kept)
-    best = best_of_rows(list(kept.outcomes.values()))
-    chosen = [choice.first for choice in best.values() if _is_asked(choice.candidate, settings)]
+    chosen = [choice.first for choice in best]
     for own in tracked(_by_encoder(chosen), "test pictures"):
         _test(problem, settings, own, kept)
 
@@ -168,7 +169,7 @@ def _judge_again(problem: Problem, chosen: list[Outcome], kept: Kept[Outcome]) -
         (one, seed)
         for one in chosen
         for seed in AGAIN
-        if one.epsilon is not None and (one.candidate, HELD_OUT, seed) not in kept
+        if (one.candidate, HELD_OUT, seed) not in kept
     ]
     train = (problem.train[rest], problem.train_labels[rest])
     judge = (problem.train[held], problem.train_labels[held])

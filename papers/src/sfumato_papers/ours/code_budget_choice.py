@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from sfumato_papers.harness.outcomes import Journal
 from sfumato_papers.harness.table import grouped
 
 HELD_OUT, TEST = "held out", "test"
-_SHORTLIST = 2  # candidates of a row that are judged again
-AGAIN = (1, 2)  # seeds of the draws that decide; the first draw made the shortlist
+_SHORTLIST = 3  # rows of an E that are judged again
+AGAIN = (1, 2)  # seeds of the draws that decide between rows; the first draw chose within a row
 
 
 @dataclass(frozen=True)
@@ -63,35 +63,50 @@ JOURNAL = Journal("code-budget", "the code-budget experiment", Outcome)
 
 @dataclass(frozen=True)
 class Choice:
-    """The best candidate of a row, with the outcome that chose its smoothing."""
+    """The best candidate of a row, with the outcome that chose it and its smoothing.
 
-    candidate: Candidate
+    again  share of held-out pictures over the draws that decide between rows; None: not judged
+    """
+
     first: Outcome
-    accuracy: float  # on held-out pictures, over the draws that decide
+    again: float | None
 
-
-def shortlist(outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """The best candidates of each row by the first draw."""
-    first = [one for one in outcomes if one.part == HELD_OUT and one.seed == 0]
-    rows = grouped(first, lambda one: one.candidate.row)
-    return [
-        one
-        for own in rows.values()
-        for one in sorted(own, key=lambda one: -one.accuracy)[:_SHORTLIST]
-    ]
+    @property
+    def candidate(self) -> Candidate:
+        return self.first.candidate
 
 
 def best_of_rows(outcomes: Sequence[Outcome]) -> dict[tuple[float | None, int], Choice]:
     """For each E and number of codes the candidate that is best on held-out pictures."""
-    held = grouped([one for one in outcomes if one.part == HELD_OUT], lambda one: one.candidate)
-    best: dict[tuple[float | None, int], Choice] = {}
-    for candidate, own in held.items():
-        draws = [one.accuracy for one in own if one.seed in AGAIN]
-        if candidate.total is None:
-            draws = [own[0].accuracy]
-        if not draws:
-            continue
-        choice = Choice(candidate, own[0], sum(draws) / len(draws))
-        if candidate.row not in best or choice.accuracy > best[candidate.row].accuracy:
-            best[candidate.row] = choice
-    return best
+    held = [one for one in outcomes if one.part == HELD_OUT]
+    best: dict[tuple[float | None, int], Outcome] = {}
+    for one in held:
+        row = one.candidate.row
+        if one.seed == 0 and (row not in best or one.accuracy > best[row].accuracy):
+            best[row] = one
+    draws = grouped([one for one in held if one.seed in AGAIN], lambda one: one.candidate)
+    return {row: Choice(one, _mean(draws.get(one.candidate, []))) for row, one in best.items()}
+
+
+def shortlist(choices: Iterable[Choice]) -> list[Choice]:
+    """Of each E the rows that were best in the first draw; without noise there is one draw."""
+    totals = grouped(
+        [one for one in choices if one.first.epsilon is not None], lambda one: one.candidate.total
+    )
+    return [
+        one
+        for own in totals.values()
+        for one in sorted(own, key=lambda one: -one.first.accuracy)[:_SHORTLIST]
+    ]
+
+
+def winners(choices: Iterable[Choice]) -> list[Choice]:
+    """Of each E the row that is best by the draws that decide."""
+    judged = [one for one in choices if one.again is not None]
+    totals = grouped(judged, lambda one: one.candidate.total).values()
+    return [max(own, key=lambda one: one.again or 0.0) for own in totals]
+
+
+def _mean(outcomes: Sequence[Outcome]) -> float | None:
+    shares = [one.accuracy for one in outcomes]
+    return sum(shares) / len(shares) if shares else None

@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ElementTree
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sfumato.cli.demo import _print
 from sfumato.core.accounting import Composition, PrivateAnswer
 from sfumato.core.releases import WordRelease
 from sfumato.core.types import Camera, Localization, Pose
@@ -214,21 +212,6 @@ def test_machines_read_the_same_figures() -> None:
     assert 0 < told["rows"][1]["advantage_per_object"] <= 1
     assert "advantage_per_object" not in told["rows"][0]
     assert told["right_within"] == {"cm": 5.0, "degrees": 2.0}
-
-
-def test_the_table_fits_a_terminal_of_eighty_columns(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    _print(a_result(), Path("index.html"))
-    lines = capsys.readouterr().out.splitlines()
-    assert max(map(len, lines)) <= 80
-    text = " ".join(" ".join(lines).split())
-    for row in a_result().rows[1:]:
-        _, _, *shown = cells(row, a_result())
-        assert all(cell in text for cell in shown[:4])  # nothing was cut
-    assert "400 bytes as words" in text
-    assert "…" not in text
 
 
 @pytest.mark.parametrize(

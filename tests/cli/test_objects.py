@@ -59,6 +59,23 @@ def test_an_own_detector_says_what_each_object_gives_away(
     assert "object 2 button" in text
 
 
+def test_a_detector_that_finds_nothing_is_told_of(
+    photo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "own_nothing.py").write_text(
+        OWN.replace("Badges", "Nothing").replace(
+            f'np.array({BOXES}), ("badge", "button"), np.ones(2)',
+            "np.zeros((0, 4)), (), np.ones(0)",
+        )
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(tmp_path))
+        words = (photo, *ASKED, "--object-detector", "own_nothing:Nothing", "--explain")
+        assert sfumato_json("protect", capsys, *words)["objects"] == []
+        assert sfumato("protect", *words) == 0
+    assert "none found; what a detector misses is not counted" in capsys.readouterr().out
+
+
 def test_only_keypoints_that_are_sent_are_counted(
     photo: Path, own: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -89,7 +89,7 @@ def ask_photo(
 
         def tell(prepared: Prepared) -> None:
             event, facts["sent"] = release_cost(
-                prepared.release, observed.most_seen_by, observed.objects
+                prepared.release, observed.most_seen_by, observed.found
             )
             if observed.hidden:
                 facts["hidden"] = suppression_facts(observed.hidden[0])

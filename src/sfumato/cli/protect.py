@@ -129,7 +129,7 @@ def run(
         if file is not None:
             keep_release(file, release.to_bytes())
     chance = chosen.keep_probability if isinstance(chosen, SubsetMechanism) else None
-    facts = explain(release, event, chance, observed.most_seen_by, observed.objects)
+    facts = explain(release, event, chance, observed.most_seen_by, observed.found)
     if observed.hidden:
         facts["hidden"] = suppression_facts(observed.hidden[0])
     shown = release_text(facts, facts.get("hidden"), full=explain_only)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -26,7 +26,12 @@ class Observed:
 
     hidden: list[Suppression] = field(default_factory=list)
     seen_by: list[int] = field(default_factory=list)
-    objects: list[SeenObject] = field(default_factory=list)
+    objects: list[Sequence[SeenObject]] = field(default_factory=list)
+
+    @property
+    def found(self) -> Sequence[SeenObject] | None:
+        """The objects that were found; None where nobody asked for any."""
+        return self.objects[0] if self.objects else None
 
     @property
     def most_seen_by(self) -> int | None:
@@ -156,7 +161,7 @@ class Selection:
                 yield CapDensity(self.object_limit, size)
             yield CountSeen(size, observed.seen_by.append)
         if self.object_detector is not None:
-            found = observed.objects.extend
+            found = observed.objects.append
             yield CountObjects(_any_detector(self.object_detector), found, timeout=self.timeout)
         if self.constant_count is not None and public:
             yield ConstantCount(self.constant_count, public)

@@ -16,7 +16,7 @@ from sfumato.device.objects import SeenObject
 def release_cost(
     release: KeypointRelease,
     seen_by: int | None = None,
-    objects: Sequence[SeenObject] = (),
+    objects: Sequence[SeenObject] | None = None,
 ) -> tuple[PrivacyEvent, dict[str, Any]]:
     """What it cost; and bytes, ε per descriptor and per picture, and what is not protected.
 

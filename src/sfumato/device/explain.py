@@ -20,12 +20,13 @@ def explain(
     event: PrivacyEvent,
     keep_probability: float | None,
     seen_by: int | None = None,
-    objects: Sequence[SeenObject] = (),
+    objects: Sequence[SeenObject] | None = None,
 ) -> dict[str, Any]:
     """Facts about one release, for people and for machines; never its content.
 
     seen_by  how many descriptors see the object that one asks about
-    objects  that detectors found; where they are is told here, on the device, and nowhere else
+    objects  that detectors found; where they are is told here, on the device, and nowhere else.
+             None: nobody asked
     """
     size = len(release.to_bytes())
     facts: dict[str, Any] = {"mechanism": event.mechanism, "bytes": size}
@@ -46,7 +47,7 @@ def explain(
     facts["private"] = event.is_private
     if event.is_private:
         facts |= promise(event, seen_by)
-        if objects:
+        if objects is not None:
             facts["objects"] = [_object_facts(event, one) for one in objects]
     facts["not_protected"] = list(event.not_protected)
     return facts
@@ -86,7 +87,9 @@ def _object_facts(event: PrivacyEvent, one: SeenObject) -> dict[str, Any]:
 
 
 def objects_text(facts: dict[str, Any]) -> dict[str, str]:
-    """What each object gives away, in words; empty where none was found or asked for."""
+    """What each object gives away, in words; empty where nobody asked."""
+    if facts.get("objects") == []:
+        return {"objects": "none found; what a detector misses is not counted"}
     text = {}
     for number, one in enumerate(facts.get("objects", ()), start=1):
         left, top, right, bottom = one["box"]

@@ -101,10 +101,13 @@ def shortlist(choices: Iterable[Choice]) -> list[Choice]:
 
 
 def winners(choices: Iterable[Choice]) -> list[Choice]:
-    """Of each E the row that is best by the draws that decide."""
-    judged = [one for one in choices if one.again is not None]
-    totals = grouped(judged, lambda one: one.candidate.total).values()
-    return [max(own, key=lambda one: one.again or 0.0) for own in totals]
+    """Of each E the row that is best by the draws that decide; none while some are missing."""
+    totals = grouped(shortlist(choices), lambda one: one.candidate.total).values()
+    return [
+        max(own, key=lambda one: one.again or 0.0)
+        for own in totals
+        if all(one.again is not None for one in own)
+    ]
 
 
 def _mean(outcomes: Sequence[Outcome]) -> float | None:

@@ -25,6 +25,7 @@ from sfumato_papers.ldp_feat.poses import Within
 from sfumato_papers.ours.frontier import JOURNAL, Outcome, run_frontier
 from sfumato_papers.ours.frontier_advice import on_front, recommend, rows_of
 from sfumato_papers.ours.frontier_attack import middle_of
+from sfumato_papers.ours.frontier_plot import draw_plot
 from sfumato_papers.ours.frontier_table import report_lines, said
 from sfumato_papers.ours.frontier_ways import (
     Settings,
@@ -222,6 +223,15 @@ def test_advice_stays_within_the_limit_and_says_where_none_fits() -> None:
     half = [one for one in dear if one.query != "q7"]  # stopped half-way: no candidate yet
     assert recommend([*cheap, *half], HEAD, limits)[1]["tried"] == 1
     assert len(rows_of([*cheap, *half], QUERIES)) == 1
+
+
+def test_fronts_leave_out_what_finds_nothing_and_a_figure_needs_no_attack(tmp_path: Path) -> None:
+    nothing = outcomes_of(Way("words", 1.0, 16_384, 1), (), picture=5.0, object=0.01)
+    some = outcomes_of(Way("words", 5.0, 16_384, 1), (0, 1), picture=400.0, object=0.08)
+    rows = rows_of([*nothing, *some], QUERIES)
+    assert [row["fronts"] for row in rows] == [[], ["picture", "object"]]
+    assert draw_plot(rows, {"within": "5 cm"}, tmp_path / "plot.png").exists()
+    assert len(ways_of(Settings(subset_sizes=(), objects=(), pictures=()), WORDS, 3000)) == 11
 
 
 def test_today_s_rule_stands_beside_the_advice_at_the_same_limit() -> None:

@@ -231,7 +231,7 @@ def _private(settings: Settings, dictionary: Dictionary, most: int) -> Iterator[
     levels = levels_of(dictionary, settings.words)
     every = sorted({*dictionary.levels, dictionary.num_words})
     fewer = [count for count in settings.keep if count < most]
-    first, *others = settings.subset_sizes
+    first, *others = settings.subset_sizes or (1,)
     for limit in settings.limits():
         tried = [(words, first, None) for words in levels]
         tried += [(levels[0], size, None) for size in others]

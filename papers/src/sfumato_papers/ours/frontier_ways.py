@@ -233,7 +233,7 @@ def _private(settings: Settings, dictionary: Dictionary, most: int) -> Iterator[
     fewer = [count for count in settings.keep if count < most]
     first, *others = settings.subset_sizes or (1,)
     for limit in settings.limits():
-        tried = [(words, first, None) for words in levels]
+        tried: list[tuple[int, int, int | None]] = [(words, first, None) for words in levels]
         tried += [(levels[0], size, None) for size in others]
         if limit[0] == "picture":  # an object is seen by as many as before
             tried += [(words, first, count) for words in levels for count in fewer]

@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 from commands import sfumato
 from sfumato.core.randomness import SeededRandom
-from sfumato.device.mechanisms import SubsetMechanism
+from sfumato.device.mechanisms import Plain, SubsetMechanism
 from support import one_of_each_release
 from synthetic import CAMERA, DICTIONARY, MAPPING_POSES, make_map, make_room, pose_at
 
@@ -49,6 +49,19 @@ def test_a_release_is_localized(folder: Path, capsys: pytest.CaptureFixture[str]
     assert "translation " + " ".join(
         f"{value:.3f}" for value in shown["cam_from_world"]["translation"]
     ) in text  # fmt: skip
+
+
+def test_a_raw_release_is_localized_without_a_dictionary(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    features, _ = ROOM.look(QUERY, seed=0)
+    raw = Plain().release(features, rng=SeededRandom(0), camera=CAMERA)
+    (folder / "raw.sfr").write_bytes(raw.to_bytes())
+    asked = ["localize", folder / "raw.sfr", "--map", folder / "map"]
+    assert sfumato(*asked, "--json") == 0
+    assert np.allclose(json.loads(capsys.readouterr().out)["center"], QUERY.center, atol=0.05)
+    assert sfumato(*asked, "--dictionary", folder / "words") == 2
+    assert "this release has plain" in capsys.readouterr().err
 
 
 def test_a_camera_can_be_given(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,6 +24,10 @@ from sfumato.core.errors import InvalidInput
 
 OutputOption = Annotated[Path | None, output("The release to write (.sfr).", shown="none")]
 ExplainFlag = Annotated[bool, option("Say what leaves the device, in words.", "--explain")]
+RAW_WARNING = (
+    "NOTHING IS PROTECTED: raw descriptors show what the picture shows, and a picture can be made "
+    "from them again. Give this file only to a server that may see the picture."
+)
 CHARGED = {"--ledger --no-ledger --session --cap --cap-exact": "--output"}
 
 
@@ -35,6 +39,7 @@ CHARGED = {"--ledger --no-ledger --session --cap --cap-exact": "--output"}
         "--subset-size --lift": "not --mechanism",
         "--dimension --precision --dither": "--lift",
         "--mechanism-options": "--mechanism",
+        "--epsilon --subset-size --lift --mechanism --words --decoys --object": "not --raw",
     }
 )
 def run(
@@ -58,6 +63,10 @@ def run(
     dither: Annotated[
         float, option("Noise added before lifting, against the vertex attack: .1 on.")
     ] = 0.0,
+    raw: Annotated[
+        bool,
+        option("Send descriptors as they are, to compare with. NOTHING IS PROTECTED.", "--raw"),
+    ] = False,
     mechanism: Annotated[
         str | None,
         option(
@@ -79,7 +88,7 @@ def run(
     as_json: JsonFlag = False,
 ) -> None:
     """Every descriptor becomes ω random words, with a proven ε. With --lift each becomes a
-    subspace instead: no ε, and known attacks undo it.
+    subspace instead: no ε, and known attacks undo it. With --raw descriptors leave as they are.
 
     What is written with -o is charged first: to your own ledger, unless --ledger names another
     or --no-ledger says that nothing is to be counted. Without -o nothing is kept and nothing is
@@ -90,7 +99,7 @@ def run(
     from sfumato.core.randomness import SecureRandom
     from sfumato.core.storage import NewFile
     from sfumato.device.explain import explain
-    from sfumato.device.mechanisms import SubsetMechanism, SubspaceLifting
+    from sfumato.device.mechanisms import Plain, SubsetMechanism, SubspaceLifting
     from sfumato.device.protect import Pipeline, keep_release, release_size, select, send
     from sfumato.dictionary import Dictionary
 
@@ -101,6 +110,8 @@ def run(
     if mechanism is not None:
         given = read_options(mechanism_options) | ({} if epsilon is None else {"epsilon": epsilon})
         chosen = make_own(mechanism, "a mechanism", given, dictionary=public)
+    elif raw:
+        chosen = Plain()
     elif lift is not None:
         chosen = SubspaceLifting(lift, dimension, public, precision=precision, dither=dither)
     elif epsilon is not None:
@@ -108,7 +119,7 @@ def run(
     else:
         raise InvalidInput(
             "give --epsilon for words with a guarantee, --lift STRATEGY for subspaces without "
-            "one, or --mechanism MODULE:NAME for your own."
+            "one, --mechanism MODULE:NAME for your own, or --raw to protect nothing."
         )
     observed = Observed()
     filters = selection.filters(public, observed)
@@ -133,6 +144,9 @@ def run(
     if observed.hidden:
         facts["hidden"] = suppression_facts(observed.hidden[0])
     shown = release_text(facts, facts.get("hidden"), full=explain_only)
+    if raw:
+        facts["warning"] = RAW_WARNING
+        shown = {"warning": RAW_WARNING, **shown}
     if output is not None:
         facts["ledger"] = ledger_facts(ledger, event)
         shown |= ledger_text(facts["ledger"], event)

@@ -156,6 +156,8 @@ def explanation_text(facts: dict[str, Any]) -> dict[str, str]:
             f"its position and a {facts['subspace_dimension']}-dimensional subspace of "
             f"{facts['ambient_dimension']} dimensions that its descriptor lies in"
         )
+    if facts["mechanism"] == "plain":
+        text["each keypoint sends"] = "its position and its descriptor, as it is"
     if facts["epsilon_per_unit"] is not None:
         text |= _guarantee_text(facts) | objects_text(facts)
     else:

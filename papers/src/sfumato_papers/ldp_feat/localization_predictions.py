@@ -123,7 +123,12 @@ def _dictionaries(path: Path) -> dict[str, dict[str, Any]]:
 def describe_problem(problem: Problem) -> dict[str, Any]:
     """The first line of a file, with true poses: it can be judged where the pictures are not."""
     world = problem.world
+    about: dict[str, Any] = {"hold_out": problem.rule, "skipped": dict(problem.skipped)}
+    if problem.foreign is not None:
+        about["foreign"] = ", ".join(dict.fromkeys(one.split("/")[0] for one in
+                                                   problem.foreign.image_names))  # fmt: skip
     return {
+        **{name: fact for name, fact in about.items() if fact},
         "data": problem.data,
         "scenes": list(problem.scenes),
         "fingerprint": problem.fingerprint,

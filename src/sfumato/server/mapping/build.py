@@ -42,6 +42,7 @@ def build_map(
     hold_out: HoldOut | None = None,
     options: TriangulationOptions | None = None,
     work: str | Path | None = None,
+    only: Sequence[str] | None = None,
 ) -> Map:
     """Build a map from a folder of images, or from (name, array) of each.
 
@@ -53,6 +54,7 @@ def build_map(
               to 60 images, neighbours and look-alikes of more
     hold_out  names for which it is true stay out of the map, for queries
     work      a folder in which extraction can resume
+    only      names of the pictures that count, where a folder holds others too
     strict    an unreadable image is an error; otherwise it is left out and named in facts
 
     The same images, options and seed give the same points where poses are known.
@@ -69,7 +71,7 @@ def build_map(
     """
     check_request(extractor, max_keypoints=max_keypoints)
     check_count("seed", seed, low=0, high=MAX_SEED)
-    names = list_names(images)
+    names = list_names(images, only)
     kept = [name for name in names if hold_out is None or not hold_out(name)]
     _check_count(kept)
     _check_known(names, kept, cameras, poses)
@@ -85,6 +87,7 @@ def build_map(
         work=work,
         strict=strict,
         progress=progress,
+        only=only,
     )
     found = gathered.features
     _check_count(found, unreadable=len(gathered.unreadable))

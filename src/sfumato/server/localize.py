@@ -15,6 +15,7 @@ from sfumato.core.types import Camera, Localization
 from sfumato.dictionary import Dictionary
 from sfumato.matching.nearest import mutual_nearest
 from sfumato.matching.subspace import mutual_nearest as mutual_nearest_subspaces
+from sfumato.server.accuracy import expected_error
 from sfumato.server.mapping.map import Map
 from sfumato.server.pose import PoseOptions, PoseProblem, estimate_pose, polish_pose
 from sfumato.server.retrieval import (
@@ -74,7 +75,9 @@ def localize(
     retrieval = retrieve_map_regions(
         release, candidate_matches, world, options.retrieval, shortlist=shortlist
     )
-    problem = PoseProblem(release.keypoints, world.points, camera, options.pose, gravity)
+    problem = PoseProblem(
+        release.keypoints, world.points, camera, options.pose, gravity, world=world
+    )
     return best_pose(retrieval, problem)
 
 
@@ -131,7 +134,9 @@ def best_pose(retrieval: Retrieval, problem: PoseProblem) -> Localization:
     ]
     if believed:
         best = max(believed, key=lambda estimate: estimate.num_inliers)
-        return Localization(best.pose, best.num_inliers, best.num_matches, best.log10_chance)
+        error = None if problem.world is None else expected_error(best, problem, problem.world)
+        evidence = (best.num_inliers, best.num_matches, best.log10_chance)
+        return Localization(best.pose, *evidence, error=error)
     best = min(estimates, key=lambda estimate: estimate.log10_chance)
     reason = (
         f"{best.num_inliers} inliers among {best.num_matches} candidates may be chance "

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sfumato.core.geometry import nearest_rotation
 from sfumato.core.lens import from_corner, project
 from sfumato.core.types import Camera, Pose
+from sfumato.server.mapping.map import Map
 from sfumato.server.retrieval import MapRegion
 from sfumato.server.upright import Gravity, upright_ransac
 
@@ -40,24 +41,32 @@ class PoseOptions:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """A pose with its evidence."""
+    """A pose with its evidence.
+
+    keypoint  (k,) rows of the query that agree with the pose, and point (k,) of the map
+    expected_wrong  how many of them are expected to agree by chance
+    """
 
     pose: Pose
     num_inliers: int
     num_matches: int
     log10_chance: float
+    keypoint: NDArray[np.int64]
+    point: NDArray[np.int64]
+    expected_wrong: float
 
 
 @dataclass(frozen=True, eq=False)
 class PoseProblem:
     """What stays the same while regions are tried: the query's keypoints and camera, the map's
-    points, gravity where it is known, and the options."""
+    points, gravity where it is known, and the options; the map, where errors are asked for."""
 
     keypoints: NDArray[np.float32]
     points: NDArray[Any]
     camera: Camera
     options: PoseOptions
     gravity: Gravity | None = None
+    world: Map | None = None
 
     def matches(self, region: MapRegion) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Keypoints and points of the world of a region's candidates."""
@@ -154,7 +163,9 @@ def _refined(
     fixed_by = 3 if problem.gravity is None else 2
     chance = log10_chance(len(inliers), expected, len(region.keypoint), fixed_by)
     believed = Pose(nearest_rotation(pose.R), np.asarray(pose.t, dtype=np.float64))
-    return Estimate(believed, len(inliers), len(region.keypoint), chance)
+    keypoint, point = region.keypoint[inliers], region.point[inliers]
+    count = len(region.keypoint)
+    return Estimate(believed, len(inliers), count, chance, keypoint, point, expected)
 
 
 def expected_by_chance(

@@ -20,61 +20,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.geometry import nearest_rotation
-from sfumato.core.types import Camera, Pose
+from sfumato.core.lens import project
+from sfumato.core.types import Pose
 from sfumato.server.keypoint_field import DETECTED, KeypointField
 from sfumato.server.mapping.map import Map
+from sfumato.server.pose import (
+    Estimate,
+    PoseProblem,
+    expected_by_chance,
+    log10_chance,
+    one_to_one,
+)
 from sfumato.server.retrieval import MapRegion, Retrieval
-from sfumato.server.upright import Gravity
+from sfumato.server.word_odds import WordOdds
 
-#: Share of true matches that show the same word; about a third at 4,096 words.
-_SAME_WORD = 0.35
 #: Triples drawn per region, in rounds: the second only where the first finds nothing.
 _TRIES = (1_500, 6_000)
 _KEPT = 24  # poses kept per region
 _REFINED = 16  # distinct poses refined to the end
+_TIGHT = 3.0  # pixels; how near a candidate by its word must be to speak for a pose
+_MOST_CANDIDATES = (1_000, 8_000)  # of a region, of all
 _POLISHED = 3  # times the best is refined again
 _MOST_VISIBLE = 1_500
 _FIRST_VISIBLE = 400  # points that proposals are judged by
 _WIDE = np.array([10.0, 8, 8, 6, 6, 5, 5, 4, 4])  # pixels, round after round
 _NARROW = np.array([8.0, 8, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 2])
 _GRAVITY_DEG = 6.0  # an IMU's error, and that of a pose from three points
-
-
-@dataclass(frozen=True)
-class WordOdds:
-    """How much a shared word says, by the mechanism that drew it.
-
-    kept      probability that the true word is among those sent
-    other     probability that another given word is
-    num_filed observations of the map that are filed under words
-    """
-
-    kept: float
-    other: float
-    num_filed: int
-
-    @staticmethod
-    def of(epsilon: float, num_words: int, subset_size: int, num_filed: int) -> WordOdds:
-        odds = subset_size * math.exp(min(epsilon, 50.0))
-        kept = odds / (odds + num_words - subset_size)
-        return WordOdds(kept, (subset_size - kept) / (num_words - 1), num_filed)
-
-    def ratio(self, rarity: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How much likelier a candidate's word is if it is true: (n,); rarer words say more."""
-        share = np.minimum(1 / np.maximum(rarity * max(self.num_filed, 1), 1e-12), 1.0)
-        true = _SAME_WORD * self.kept + (1 - _SAME_WORD) * self.other
-        return np.asarray(true / np.maximum(share * self.kept + (1 - share) * self.other, 1e-300))
-
-
-@dataclass(frozen=True, eq=False)
-class Guided:
-    """The pose found, its matches, and log10 of how many as good ones chance would offer."""
-
-    pose: Pose
-    keypoint: NDArray[np.int64]
-    point: NDArray[np.int64]
-    num_matches: int
-    log10_chance: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,30 +56,29 @@ class _Proposal:
     region: int
 
 
-class GuidedSearch:
+def search_pose(retrieval: Retrieval, problem: PoseProblem) -> Estimate | None:
+    """The best pose by words and positions; None where no words were sent or nothing fits."""
+    if problem.world is None or problem.words is None or len(problem.keypoints) < 4:
+        return None
+    return _Search(retrieval, problem, problem.world, problem.words).best()
+
+
+class _Search:
     """The search for one query in one map."""
 
     def __init__(
-        self,
-        keypoints: NDArray[np.float32],
-        camera: Camera,
-        world: Map,
-        words: WordOdds,
-        retrieval: Retrieval,
-        gravity: Gravity | None = None,
+        self, retrieval: Retrieval, problem: PoseProblem, world: Map, words: WordOdds
     ) -> None:
-        self._field = KeypointField(keypoints, camera)
-        self._world, self._words, self._gravity = world, words, gravity
+        self._field = KeypointField(problem.keypoints, problem.camera)
+        self._problem, self._world, self._words = problem, world, words
         self._points = world.points
-        self._regions = [
-            region for region in retrieval.map_regions if len(region.keypoint) >= 3
-        ]
+        self._regions = [region for region in retrieval.map_regions if len(region.keypoint) >= 3]
         self._candidates = retrieval.all_candidates
         self._visible = [self._visible_from(region.images) for region in self._regions]
 
-    def best(self, believed: float) -> Guided | None:
-        """The pose that explains the keypoints best; searches on until chance is below 10^believed."""
-        found: Guided | None = None
+    def best(self) -> Estimate | None:
+        """The pose that explains the keypoints best; searches on until it is believed."""
+        found: Estimate | None = None
         proposals: list[_Proposal] = []
         tried = 0
         for seed, tries in enumerate(_TRIES):
@@ -116,7 +86,10 @@ class GuidedSearch:
                 proposals += self._propose(number, tries, seed)
                 tried += tries
             found = self._decide(proposals, tried)
-            if found is not None and found.log10_chance <= believed:
+            if (
+                found is not None
+                and found.log10_chance <= self._problem.options.guided_log10_chance
+            ):
                 break
         return found
 
@@ -143,12 +116,14 @@ class GuidedSearch:
             seed,
         )
         return [
-            self._refined(_Proposal(score, rotation, translation, number), visible, region, _WIDE)[0]
+            self._refined(_Proposal(score, rotation, translation, number), visible, region, _WIDE)[
+                0
+            ]
             for score, rotation, translation in zip(scores, rotations, translations, strict=True)
             if np.isfinite(score)
         ]
 
-    def _decide(self, proposals: list[_Proposal], tried: int) -> Guided | None:
+    def _decide(self, proposals: list[_Proposal], tried: int) -> Estimate | None:
         """Refine the best distinct proposals; by how much the best beats the second decides."""
         distinct: list[_Proposal] = []
         for proposal in sorted(proposals, key=lambda one: -one.score):
@@ -171,10 +146,22 @@ class GuidedSearch:
             visible = self._visible_from(self._images_near(best))
             best, belongs, weight = self._refined(best, visible, self._candidates, _NARROW)
         chance = _log10_chance(best.score, max(others, default=0.0), tried)
-        point = np.concatenate([visible, self._candidates.point])
-        keypoint, point = self._matches(belongs, weight, point)
         pose = Pose(nearest_rotation(best.rotation), best.translation)
-        return Guided(pose, keypoint, point, len(visible) + len(self._candidates.point), chance)
+        by_words, expected = self._chance_of_words(pose)
+        point = np.concatenate([visible, self._most_likely(self._candidates).point])
+        keypoint, point = self._matches(belongs, weight, point)
+        return Estimate(
+            pose, len(keypoint), len(belongs), chance + by_words, keypoint, point, expected
+        )
+
+    def _chance_of_words(self, pose: Pose) -> tuple[float, float]:
+        """log10 of the chance that so many candidates by words fit, and how many chance fits."""
+        keypoints, points = self._problem.matches(self._candidates)
+        projected = project(self._problem.camera, points @ pose.rotation.T + pose.translation)
+        away = projected - keypoints
+        fits = one_to_one(np.hypot(away[:, 0], away[:, 1]), self._candidates, _TIGHT)
+        expected = expected_by_chance(projected, self._problem.keypoints, _TIGHT)
+        return min(log10_chance(len(fits), expected, num_matches=1), 0.0), expected
 
     def _refined(
         self,
@@ -186,6 +173,7 @@ class GuidedSearch:
         from sfumato.server.guided_kernel import refine_pose
 
         field = self._field
+        candidates = self._most_likely(candidates)
         ratio = self._words.ratio(candidates.rarity)
         helpful = ratio > 1
         point = np.concatenate([visible, candidates.point])
@@ -205,6 +193,18 @@ class GuidedSearch:
             self._wide_chance if spreads[-1] == _WIDE[-1] else self._narrow_chance,
         )
         return _Proposal(score, rotation, translation, start.region), belongs, weight
+
+    def _most_likely(self, candidates: MapRegion) -> MapRegion:
+        """The first of the candidates; they are sorted, and thousands take time."""
+        most = _MOST_CANDIDATES[candidates is self._candidates]
+        first = slice(0, most)
+        return MapRegion(
+            candidates.images,
+            candidates.keypoint[first],
+            candidates.point[first],
+            candidates.support[first],
+            candidates.rarity[first],
+        )
 
     def _matches(
         self, belongs: NDArray[np.int64], weight: NDArray[np.float64], point: NDArray[Any]
@@ -254,15 +254,15 @@ class GuidedSearch:
         depth = depth[depth > 0]
         if not len(depth):
             return np.array([0.0, np.inf])
-        return np.percentile(depth, [5, 95]) * np.array([0.25, 4.0])
+        return np.asarray(np.percentile(depth, [5, 95]) * np.array([0.25, 4.0]))
 
     @cached_property
     def _down(self) -> NDArray[np.float64]:
-        if self._gravity is None:
+        if self._problem.gravity is None:
             return np.array([0.0, 0, 0, 0, 0, 0, -1])
         inside, world = (
             np.asarray(vector) / np.linalg.norm(vector)
-            for vector in (self._gravity.in_camera, self._gravity.in_world)
+            for vector in (self._problem.gravity.in_camera, self._problem.gravity.in_world)
         )
         return np.concatenate([inside, world, [math.cos(math.radians(_GRAVITY_DEG))]])
 

@@ -76,7 +76,7 @@ def propose_poses(
             )  # fmt: skip
             if score > scores[worst]:
                 scores[worst], kept_r[worst], kept_t[worst] = score, rotation, translation
-                worst = np.argmin(scores)
+                worst = int(np.argmin(scores))
     order = np.argsort(-scores)
     return scores[order], kept_r[order], kept_t[order]
 
@@ -95,7 +95,7 @@ def _possible(
     for row in range(3):
         for column in range(3):
             cosine += down[row] * rotation[row, column] * down[3 + column]
-    return cosine >= down[6]
+    return bool(cosine >= down[6])
 
 
 @njit(cache=True, nogil=True)

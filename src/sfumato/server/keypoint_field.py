@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import cv2
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +31,7 @@ class KeypointField:
 
     def __init__(self, keypoints: NDArray[np.float32], camera: Camera) -> None:
         flat = unproject(camera, keypoints)
-        reached = np.isfinite(flat).all(axis=1)
+        reached: NDArray[Any] = np.asarray(np.isfinite(flat).all(axis=1))
         focal = focal_lengths(camera)[0]
         half = np.array([camera.width, camera.height]) / 2
         half = np.minimum(half, _LARGEST / 2)
@@ -43,7 +45,8 @@ class KeypointField:
         self.row_of = row  # a keypoint of the query at each place
         self.place_of = inverse.reshape(-1).astype(np.int64)
         pixel = np.rint(unique).astype(np.int64)
-        inside = ((pixel >= 0) & (pixel < self.shape[::-1])).all(axis=1)
+        bounds = np.array(self.shape[::-1])
+        inside: NDArray[Any] = np.logical_and(pixel >= 0, pixel < bounds).all(axis=1)
         mask = np.full(self.shape, 255, dtype=np.uint8)
         mask[pixel[inside, 1], pixel[inside, 0]] = 0
         self.distance, label = cv2.distanceTransformWithLabels(
@@ -77,7 +80,8 @@ class KeypointField:
         gain = self.gain(spread)
         generator = np.random.default_rng(0)
         values = []
-        for angle, far in zip(generator.uniform(0, 2 * np.pi, 8), np.linspace(25, 80, 8)):
+        for far in np.linspace(25, 80, 8):
+            angle = generator.uniform(0, 2 * np.pi)
             shift = far * np.array([np.cos(angle), np.sin(angle)])
             pixel = np.rint(self.places + shift).astype(np.int64)
             pixel = pixel[((pixel >= 0) & (pixel < self.shape[::-1])).all(axis=1)]

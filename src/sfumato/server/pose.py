@@ -15,6 +15,7 @@ from sfumato.core.types import Camera, Pose
 from sfumato.server.mapping.map import Map
 from sfumato.server.retrieval import MapRegion
 from sfumato.server.upright import Gravity, upright_ransac
+from sfumato.server.word_odds import WordOdds
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class PoseOptions:
     min_sampled      fewest candidates RANSAC draws from, even where fewer have support
     max_log10_chance a pose is believed only below this: the expected number of equally good
                      poses by chance, over all poses that could have been tried
+    guided_log10_chance the same for a pose that words proposed and positions decided; stricter,
+                     because both are estimates
     sure_log10_chance below this a pose is sure, and no more than min_regions are tried
     """
 
@@ -35,6 +38,7 @@ class PoseOptions:
     max_sampled: int = 2_000
     min_sampled: int = 200
     max_log10_chance: float = -4.0
+    guided_log10_chance: float = -8.0
     sure_log10_chance: float = -20.0
     min_regions: int = 3
 
@@ -67,6 +71,7 @@ class PoseProblem:
     options: PoseOptions
     gravity: Gravity | None = None
     world: Map | None = None
+    words: WordOdds | None = None
 
     def matches(self, region: MapRegion) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Keypoints and points of the world of a region's candidates."""
@@ -144,7 +149,7 @@ def _refined(
     for tolerance in tolerances:
         limit = tolerance * max_error
         away = problem.project(pose, points) - keypoints
-        inliers = _one_to_one(np.hypot(away[:, 0], away[:, 1]), region, limit)
+        inliers = one_to_one(np.hypot(away[:, 0], away[:, 1]), region, limit)
         if len(inliers) < 4:
             return None
         pose, _ = poselib.refine_absolute_pose(
@@ -158,7 +163,7 @@ def _refined(
         return None
     projected = problem.project(pose, points)
     away = projected - keypoints
-    inliers = _one_to_one(np.hypot(away[:, 0], away[:, 1]), region, max_error)
+    inliers = one_to_one(np.hypot(away[:, 0], away[:, 1]), region, max_error)
     expected = expected_by_chance(projected, problem.keypoints, max_error)
     fixed_by = 3 if problem.gravity is None else 2
     chance = log10_chance(len(inliers), expected, len(region.keypoint), fixed_by)
@@ -204,7 +209,7 @@ def log10_chance(num_inliers: int, expected: float, num_matches: int, fixed_by: 
     return tried + min(tail, 0.0) / math.log(10)
 
 
-def _one_to_one(errors: NDArray[np.float64], region: MapRegion, limit: float) -> NDArray[np.int64]:
+def one_to_one(errors: NDArray[np.float64], region: MapRegion, limit: float) -> NDArray[np.int64]:
     """Candidates that fit, each position of the query and each point of the map once."""
     fits = np.flatnonzero(errors <= limit)
     fits = fits[np.argsort(errors[fits], kind="stable")]

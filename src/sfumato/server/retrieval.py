@@ -212,7 +212,12 @@ def _merged(
     span = np.int64(point.max() + 1) if len(point) else np.int64(1)
     pairs, index = np.unique(keypoint * span + point, return_inverse=True)
     total = np.bincount(index, weights=support, minlength=len(pairs))
-    rarity = np.bincount(index, weights=weight, minlength=len(pairs))
+    rarity = np.bincount(index, weights=weight, minlength=len(pairs)).astype(np.float64)
     order = np.lexsort((-rarity, -total))
     keypoint, point = np.divmod(pairs[order], span)
-    return keypoint, point, total[order].astype(np.float64), rarity[order]
+    return (
+        keypoint,
+        point,
+        total[order].astype(np.float64),
+        rarity[order],
+    )

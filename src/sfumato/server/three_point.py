@@ -159,8 +159,6 @@ def _resolvent_root(p: float, q: float, r: float) -> float:  # pragma: no cover 
     inside = big_q**3 + big_r**2
     if inside >= 0:
         x, y = big_r + math.sqrt(inside), big_r - math.sqrt(inside)
-        return (
-            math.copysign(abs(x) ** (1 / 3), x) + math.copysign(abs(y) ** (1 / 3), y) - p / 3
-        )
+        return math.copysign(abs(x) ** (1 / 3), x) + math.copysign(abs(y) ** (1 / 3), y) - p / 3
     cosine = max(-1.0, min(1.0, big_r / math.sqrt(-(big_q**3))))
     return 2 * math.sqrt(-big_q) * math.cos(math.acos(cosine) / 3) - p / 3

@@ -16,7 +16,7 @@ from sfumato.dictionary import Dictionary
 from sfumato.matching.nearest import mutual_nearest
 from sfumato.matching.subspace import mutual_nearest as mutual_nearest_subspaces
 from sfumato.server.accuracy import expected_error
-from sfumato.server.guided import search_pose
+from sfumato.server.guided import improve_pose, search_pose
 from sfumato.server.mapping.map import Map
 from sfumato.server.pose import PoseOptions, PoseProblem, estimate_pose, polish_pose
 from sfumato.server.retrieval import (
@@ -134,7 +134,8 @@ def best_pose(retrieval: Retrieval, problem: PoseProblem) -> Localization:
         for estimate in estimates
         if estimate.log10_chance <= options.max_log10_chance
     ]
-    if not believed and (guided := search_pose(retrieval, problem)) is not None:
+    guided = None if believed else search_pose(retrieval, problem)
+    if guided is not None:
         estimates.append(guided)
         if guided.log10_chance <= options.guided_log10_chance:
             believed.append(guided)
@@ -143,6 +144,8 @@ def best_pose(retrieval: Retrieval, problem: PoseProblem) -> Localization:
         return Localization(None, 0, count, 0.0, f"{count} candidate matches give no pose")
     if believed:
         best = max(believed, key=lambda estimate: estimate.num_inliers)
+        if best is not guided and best.log10_chance > options.sure_log10_chance:
+            best = improve_pose(best, retrieval, problem)
         error = None if problem.world is None else expected_error(best, problem, problem.world)
         evidence = (best.num_inliers, best.num_matches, best.log10_chance)
         return Localization(best.pose, *evidence, error=error)

@@ -10,6 +10,7 @@ from .core.accounting import PrivateAnswer as PrivateAnswer
 from .core.accounting import compose as compose
 from .core.errors import SfumatoError as SfumatoError
 from .core.odds import Coin as Coin
+from .core.pose_error import PoseError as PoseError
 from .core.randomness import RandomSource as RandomSource
 from .core.randomness import SecureRandom as SecureRandom
 from .core.randomness import SeededRandom as SeededRandom

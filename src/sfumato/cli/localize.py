@@ -92,6 +92,9 @@ def tell_localization(
         "num_matches": result.num_matches,
         "log10_chance": round(result.log10_chance, 2),
         "reason": result.reason,
+        "expected_error": None,
+        "warning": result.warning,
+        "camera": None,
     }
     shown = {
         "inliers": f"{result.num_inliers} of {result.num_matches} candidate matches",
@@ -107,6 +110,21 @@ def tell_localization(
         shown["camera at"] = _row(pose.center, 3) + " (in the map's unit)"
         shown["cam_from_world"] = f"quaternion {_row(pose.quaternion, 6)} (w x y z)"
         shown["  translation"] = _row(pose.translation, 3)
+    if result.error is not None:
+        error = result.error
+        facts["expected_error"] = {
+            "position": error.position,
+            "rotation_deg": error.rotation_deg,
+            "covariance": error.covariance.tolist(),
+        }
+        shown["expected error"] = (
+            f"{error.position:.3g} in the map's unit and {error.rotation_deg:.2g}°; nine poses of "
+            "ten are nearer"
+        )
+    if result.camera is not None:
+        facts["camera"] = result.camera.as_dict()
+    if result.warning is not None:
+        shown["warning"] = result.warning
     if result.reason is not None:
         shown["reason"] = result.reason
     emit(as_json, facts | (more or {}), "localized" if result.localized else "not localized", shown)

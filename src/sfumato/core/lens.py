@@ -42,6 +42,19 @@ def project(camera: Camera, points_in_camera: NDArray[Any]) -> NDArray[np.float6
     return pixels
 
 
+def projection_slopes(camera: Camera, points_in_camera: NDArray[Any]) -> NDArray[np.float64]:
+    """(N, 2, 3) how `project` moves, in pixels, with each coordinate of the (N, 3) points."""
+    depth = points_in_camera[:, 2:, None]
+    flat = points_in_camera[:, :2] / depth[:, 0]
+    slopes = np.zeros((len(flat), 2, 3))
+    slopes[:, :, :2] = np.eye(2) / depth
+    slopes[:, :, 2] = -flat / depth[:, 0]
+    if not _is_pinhole(camera):
+        bent = np.stack([_slope(camera, flat, axis) for axis in (0, 1)], axis=2)
+        slopes = bent @ slopes
+    return np.asarray(slopes * np.array(focal_lengths(camera))[:, None])
+
+
 def unproject(camera: Camera, pixels: NDArray[Any]) -> NDArray[np.float64]:
     """(N, 2) pixels to the (N, 2) points x/z, y/z that the lens maps there.
 

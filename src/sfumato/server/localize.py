@@ -15,6 +15,8 @@ from sfumato.core.types import Camera, Localization
 from sfumato.dictionary import Dictionary
 from sfumato.matching.nearest import mutual_nearest
 from sfumato.matching.subspace import mutual_nearest as mutual_nearest_subspaces
+from sfumato.server.accuracy import expected_error
+from sfumato.server.guided import improve_pose, search_pose
 from sfumato.server.mapping.map import Map
 from sfumato.server.pose import PoseOptions, PoseProblem, estimate_pose, polish_pose
 from sfumato.server.retrieval import (
@@ -24,6 +26,7 @@ from sfumato.server.retrieval import (
     retrieve_map_regions,
 )
 from sfumato.server.upright import Gravity
+from sfumato.server.word_odds import WordOdds
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,12 @@ def localize(
     retrieval = retrieve_map_regions(
         release, candidate_matches, world, options.retrieval, shortlist=shortlist
     )
-    problem = PoseProblem(release.keypoints, world.points, camera, options.pose, gravity)
+    words = None
+    if isinstance(release, WordRelease):
+        words = WordOdds.of(release, int(world.observations_per_image.sum()))
+    problem = PoseProblem(
+        release.keypoints, world.points, camera, options.pose, gravity, world, words
+    )
     return best_pose(retrieval, problem)
 
 
@@ -115,23 +123,32 @@ def best_pose(retrieval: Retrieval, problem: PoseProblem) -> Localization:
     estimates = []
     sure = False
     for tried, region in enumerate(retrieval.map_regions):
-        if sure and tried >= options.min_regions:
-            break
+        if tried >= options.min_regions and (sure or problem.words is not None):
+            break  # where words were sent, the guided search looks at the rest
         estimate = estimate_pose(region, problem)
         if estimate is not None:
             estimates.append(estimate)
             sure |= estimate.log10_chance <= options.sure_log10_chance
-    if not estimates:
-        count = len(retrieval.all_candidates.keypoint)
-        return Localization(None, 0, count, 0.0, f"{count} candidate matches give no pose")
     believed = [
         polish_pose(estimate, retrieval.all_candidates, problem)
         for estimate in estimates
         if estimate.log10_chance <= options.max_log10_chance
     ]
+    guided = None if believed else search_pose(retrieval, problem)
+    if guided is not None:
+        estimates.append(guided)
+        if guided.log10_chance <= options.guided_log10_chance:
+            believed.append(guided)
+    if not estimates:
+        count = len(retrieval.all_candidates.keypoint)
+        return Localization(None, 0, count, 0.0, f"{count} candidate matches give no pose")
     if believed:
         best = max(believed, key=lambda estimate: estimate.num_inliers)
-        return Localization(best.pose, best.num_inliers, best.num_matches, best.log10_chance)
+        if best is not guided and best.log10_chance > options.sure_log10_chance:
+            best = improve_pose(best, retrieval, problem)
+        error = None if problem.world is None else expected_error(best, problem, problem.world)
+        evidence = (best.num_inliers, best.num_matches, best.log10_chance)
+        return Localization(best.pose, *evidence, error=error)
     best = min(estimates, key=lambda estimate: estimate.log10_chance)
     reason = (
         f"{best.num_inliers} inliers among {best.num_matches} candidates may be chance "

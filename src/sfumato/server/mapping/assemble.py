@@ -15,6 +15,7 @@ from sfumato.core.releases import KeypointRelease
 from sfumato.core.types import Camera, Features, Pose
 from sfumato.matching.vocabulary import InvertedIndex
 from sfumato.server.mapping.map import Map
+from sfumato.server.mapping.own_error import FACT, learn_own_error
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def map_of_model(
     indices: dict[str, InvertedIndex] | None = None,
 ) -> Map:
     """The map of a model whose images have these keypoints; `seen` is (F,) the point of each."""
-    return Map(
+    world = Map(
         points=model.points,
         rotations=np.stack([pose.rotation for pose in model.poses]),
         translations=np.stack([pose.translation for pose in model.poses]),
@@ -78,6 +79,7 @@ def map_of_model(
         facts=dict(facts),
         _indices=indices or {},
     )
+    return replace(world, facts={**facts, FACT: learn_own_error(world).as_facts()})
 
 
 def _confirmed(

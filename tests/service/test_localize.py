@@ -85,7 +85,7 @@ def test_malformed_releases_are_refused_with_one_sentence(served: Served) -> Non
     refused(served.localize(room, good[:-1] + bytes([good[-1] ^ 1])), 400, "checksum")
     refused(served.localize(room, patched(good, 8, "<I", 5)), 400, "announces")
     refused(served.localize(room, patched(good, HEADER.size, "<d", float("nan"))), 400, "NaN")
-    refused(served.localize(room, patched(good, HEADER.size, "<d", 1e-200)), 400, "real camera")
+    refused(served.localize(room, patched(good, HEADER.size, "<d", 1e-200)), 400, "focal length")
     refused(served.localize(room, protected(DICTIONARY, camera=None)), 400, "intrinsics")
 
 

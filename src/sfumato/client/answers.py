@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 from sfumato.client.errors import BadAnswer, printable
 from sfumato.core.checks import MAX_EPSILON
 from sfumato.core.errors import InvalidInput
-from sfumato.core.releases import MAX_WORDS, KeypointRelease
 from sfumato.core.pose_error import PoseError
+from sfumato.core.releases import MAX_WORDS, KeypointRelease
 from sfumato.core.types import Camera, Localization, Pose
 
 _Count = Annotated[int, Field(ge=0, le=1 << 53)]

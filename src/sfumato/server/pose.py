@@ -144,7 +144,7 @@ def _refined(
     for tolerance in tolerances:
         limit = tolerance * max_error
         away = problem.project(pose, points) - keypoints
-        inliers = _one_to_one(np.hypot(away[:, 0], away[:, 1]), region, limit)
+        inliers = one_to_one(np.hypot(away[:, 0], away[:, 1]), region, limit)
         if len(inliers) < 4:
             return None
         pose, _ = poselib.refine_absolute_pose(
@@ -158,7 +158,7 @@ def _refined(
         return None
     projected = problem.project(pose, points)
     away = projected - keypoints
-    inliers = _one_to_one(np.hypot(away[:, 0], away[:, 1]), region, max_error)
+    inliers = one_to_one(np.hypot(away[:, 0], away[:, 1]), region, max_error)
     expected = expected_by_chance(projected, problem.keypoints, max_error)
     fixed_by = 3 if problem.gravity is None else 2
     chance = log10_chance(len(inliers), expected, len(region.keypoint), fixed_by)
@@ -204,7 +204,7 @@ def log10_chance(num_inliers: int, expected: float, num_matches: int, fixed_by: 
     return tried + min(tail, 0.0) / math.log(10)
 
 
-def _one_to_one(errors: NDArray[np.float64], region: MapRegion, limit: float) -> NDArray[np.int64]:
+def one_to_one(errors: NDArray[np.float64], region: MapRegion, limit: float) -> NDArray[np.int64]:
     """Candidates that fit, each position of the query and each point of the map once."""
     fits = np.flatnonzero(errors <= limit)
     fits = fits[np.argsort(errors[fits], kind="stable")]

@@ -7,13 +7,13 @@ center in the world. Matches weigh as in Cauchy's loss, and those beyond the lim
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.geometry import nearest_rotation
-from sfumato.core.lens import focal_lengths, project, projection_slopes
+from sfumato.core.lens import focal_lengths, principal_point, project, projection_slopes
 from sfumato.core.types import Camera, Pose
 
 #: Keypoints of one place have one error: several orientations and sizes are found at it.
@@ -116,6 +116,39 @@ def covariance_of(
     pulls = np.stack([np.bincount(place.ravel(), column, count) for column in pull.T], axis=1)
     few = count / max(count - slopes.shape[2] / 2, 1.0)
     return np.asarray(few * inverse @ (pulls.T @ pulls) @ inverse)
+
+
+class FocalFit(NamedTuple):
+    """By how much the logarithm of the focal length would change, and its variance."""
+
+    log_change: float
+    variance: float
+
+
+def focal_fit(
+    camera: Camera,
+    slopes: Floats,
+    pixels: Floats,
+    keypoints: Floats,
+    limit: float,
+    expected_wrong: float = 0.0,
+) -> FocalFit:
+    """What focal length the matches of a pose fit best, if pose and focal length were both free.
+
+    One step from the given one: exact only near it.
+    """
+    errors = pixels - keypoints
+    with_focal = np.concatenate([slopes, focal_slopes(camera, pixels)], axis=2)
+    step = -best_step(with_focal, errors, match_weights(errors, limit))
+    covariance = covariance_of(
+        with_focal, errors, keypoints, limit=limit, expected_wrong=expected_wrong
+    )
+    return FocalFit(float(step[6]), float(covariance[6, 6]))
+
+
+def focal_slopes(camera: Camera, pixels: Floats) -> Floats:
+    """(N, 2, 1) how pixels move with the logarithm of the focal length: away from the center."""
+    return np.asarray((pixels - principal_point(camera))[:, :, None])
 
 
 def shared_covariance(slopes: Floats, camera: Camera) -> Floats:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.lens import check_possible
 from sfumato.core.progress import Progress, silent
 from sfumato.core.types import Camera, Features, Pose
 from sfumato.features.extractors import check_request
@@ -136,6 +137,8 @@ def build_map_from_features(
         raise Mismatch(f"a map has one extractor, got features of {', '.join(sorted(kinds))}.")
     for name, item in zip(names, rows, strict=True):
         camera = given.get(name)
+        if camera is not None:
+            check_possible(camera, f"the camera of {name}")
         if camera is not None and (camera.width, camera.height) != item.image_size:
             raise Mismatch(
                 f"the camera of {name} is for {camera.width}×{camera.height} pixels, its picture "

@@ -176,15 +176,15 @@ def _inverse(normal: Floats, every: Floats) -> Floats:
 
 
 def radius_90(covariance: Floats) -> float:
-    """The distance within which nine of ten draws of a normal law with this covariance lie.
+    """The distance within which nine of ten draws of a normal law with this covariance lie."""
+    return float(radii(np.linalg.eigvalsh(covariance)))
+
+
+def radii(variances: Any, level: float = 0.9) -> Floats:
+    """Distances within which this share of normal draws lie, from (…, k) variances along axes.
 
     The sum of squares is taken as a scaled chi-square law with its mean and variance.
     """
-    return float(radii_90(np.linalg.eigvalsh(covariance)))
-
-
-def radii_90(variances: Any) -> Floats:
-    """`radius_90` from (…, k) variances along the principal axes."""
     from scipy.special import gammaincinv
 
     values = np.maximum(np.asarray(variances, dtype=np.float64), 0)
@@ -192,4 +192,4 @@ def radii_90(variances: Any) -> Floats:
     squares = np.maximum(squares, math.ulp(0.0))
     freedom = np.maximum(total * total / squares, 1.0)
     scale = squares / np.maximum(total, math.ulp(0.0))
-    return np.asarray(np.sqrt(scale * 2 * gammaincinv(freedom / 2, 0.9)))
+    return np.asarray(np.sqrt(scale * 2 * gammaincinv(freedom / 2, level)))

@@ -25,7 +25,7 @@ from sfumato.server.pose_fit import (
     covariance_of,
     focal_fit,
     pose_slopes,
-    radii_90,
+    radii,
     refine_pose,
     shared_covariance,
     step_between,
@@ -146,7 +146,7 @@ def _missing(steps: Floats, scatter: Floats, shared: Floats) -> float:
 
     def excess(much: float) -> float:
         both = scatter + much * shared
-        ratio = squares / np.maximum(radii_90(np.linalg.eigvalsh(both)) ** 2, 1e-300)
+        ratio = squares / np.maximum(radii(np.linalg.eigvalsh(both)) ** 2, 1e-300)
         weight = much * np.trace(shared, axis1=1, axis2=2) / np.trace(both, axis1=1, axis2=2)
         return float((weight * (np.minimum(ratio, _MOST) - _EXPECTED)).sum())
 

@@ -49,6 +49,10 @@ def test_a_release_gets_the_pose_it_was_taken_from(served: Served) -> None:
     assert np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-9)
     assert found["reason"] is None
     assert found["log10_chance"] < -4
+    assert 0 < found["expected_error"]["position"] < 0.1
+    assert 0 < found["expected_error"]["rotation_deg"] < 1
+    assert found["warning"] is None
+    assert found["camera"] is None
 
 
 def test_a_level_of_a_nested_dictionary_is_served_too(served: Served) -> None:

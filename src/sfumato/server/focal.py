@@ -33,6 +33,7 @@ _NOT_TOLD = 0.1
 _AS_MANY = 0.95  # inliers of the better pose; a few lie at the very limit
 #: A focal length far from the given one must make chance less likely by this power of ten.
 _FAR, _GAIN = 0.1, 6.0
+_ROUNDS = 3
 _STARTS = (1.0, 0.8, 0.6, 1.25, 1.7)
 _TOLERANCES = (2.0, 2.0, 1.5, 1.0, 1.0)
 _STEPS = 4
@@ -70,10 +71,9 @@ def check_focal(
     if deviation < _WELL_TOLD and abs(fit.log_change) < max(deviation, CLEAR_CHANGE):
         return FocalCheck(estimate)
     given = focal_lengths(problem.camera)[0]
-    found = [_refined(estimate, candidates, problem, factor) for factor in _STARTS]
-    tried = [one for one in found if one is not None]
-    if tried:
-        better, camera = max(tried, key=lambda one: one[0].num_inliers)
+    found = _best_fit(estimate, candidates, problem)
+    if found is not None:
+        better, camera = found
         focal = focal_lengths(camera)[0]
         told = _deviation(_fit(better, replace(problem, camera=camera)), own)
         change = abs(math.log(focal / given))
@@ -103,6 +103,25 @@ def _misfit(given: float) -> str:
         f"the focal length of {given:.5g} pixels does not fit the picture, and which one does is "
         "not clear; check the camera's intrinsics"
     )
+
+
+def _best_fit(
+    estimate: Estimate, candidates: MapRegion, problem: PoseProblem
+) -> tuple[Estimate, Camera] | None:
+    """The pose with most inliers at any focal length; sought again from one that is far off."""
+    best: tuple[Estimate, Camera] | None = None
+    for _ in range(_ROUNDS):
+        found = [_refined(estimate, candidates, problem, factor) for factor in _STARTS]
+        tried = [one for one in found if one is not None]
+        known = best[0].num_inliers if best else 0
+        if not tried or max(one[0].num_inliers for one in tried) <= known:
+            break
+        best = max(tried, key=lambda one: one[0].num_inliers)
+        ratio = focal_lengths(best[1])[0] / focal_lengths(problem.camera)[0]
+        if abs(math.log(ratio)) < _FAR:
+            break
+        estimate, problem = best[0], replace(problem, camera=best[1])
+    return best
 
 
 def _deviation(fit: FocalFit, own: OwnError) -> float:

@@ -19,6 +19,7 @@ from sfumato.client.outbox import Outbox, release_name
 from sfumato.client.steps import Flow, work
 from sfumato.client.upload import TarStream
 from sfumato.core.errors import InvalidInput, SfumatoError
+from sfumato.core.lens import check_possible
 from sfumato.core.releases import KeypointRelease, Release
 from sfumato.core.storage import NewFile
 from sfumato.core.types import Camera, Localization
@@ -55,6 +56,7 @@ class Questions(Lookups):
 
         Needs no network unless words are missing.
         """
+        check_possible(camera)  # before anything is charged
         pipeline = yield from self.pipeline()
 
         def drawn() -> Prepared | None:

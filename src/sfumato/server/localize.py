@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,17 +10,20 @@ from numpy.typing import NDArray
 from sfumato.core.checks import check_same_extractor
 from sfumato.core.errors import InvalidInput
 from sfumato.core.geometry import unit_vectors
+from sfumato.core.lens import check_possible
 from sfumato.core.releases import KeypointRelease, PlainRelease, SubspaceRelease, WordRelease
 from sfumato.core.types import Camera, Localization
 from sfumato.dictionary import Dictionary
 from sfumato.matching.nearest import mutual_nearest
 from sfumato.matching.subspace import mutual_nearest as mutual_nearest_subspaces
-from sfumato.server.accuracy import expected_error
+from sfumato.server.accuracy import expected_error, own_error
+from sfumato.server.focal import check_focal
 from sfumato.server.guided import improve_pose, search_pose
 from sfumato.server.mapping.map import Map
-from sfumato.server.pose import PoseOptions, PoseProblem, estimate_pose, polish_pose
+from sfumato.server.pose import Estimate, PoseOptions, PoseProblem, estimate_pose, polish_pose
 from sfumato.server.retrieval import (
     CandidateMatches,
+    MapRegion,
     Retrieval,
     RetrievalOptions,
     retrieve_map_regions,
@@ -72,6 +75,7 @@ def localize(
     camera = camera or release.camera
     if camera is None:
         raise InvalidInput("a pose needs the camera's intrinsics; the release carries none.")
+    check_possible(camera)
     check_same_extractor("the map", world.extractor, "the release", release.extractor)
     candidate_matches = match_release(release, world, dictionary, words_each=options.words_each)
     retrieval = retrieve_map_regions(
@@ -146,12 +150,27 @@ def best_pose(retrieval: Retrieval, problem: PoseProblem) -> Localization:
         best = max(believed, key=lambda estimate: estimate.num_inliers)
         if best is not guided and best.log10_chance > options.sure_log10_chance:
             best = improve_pose(best, retrieval, problem)
-        error = None if problem.world is None else expected_error(best, problem, problem.world)
-        evidence = (best.num_inliers, best.num_matches, best.log10_chance)
-        return Localization(best.pose, *evidence, error=error)
+        return _told(best, retrieval.all_candidates, problem)
     best = min(estimates, key=lambda estimate: estimate.log10_chance)
+    needed = options.guided_log10_chance if best is guided else options.max_log10_chance
     reason = (
         f"{best.num_inliers} inliers among {best.num_matches} candidates may be chance "
-        f"(10^{best.log10_chance:.1f}, 10^{options.max_log10_chance:g} needed)"
+        f"(10^{best.log10_chance:.1f}, 10^{needed:g} needed)"
     )
     return Localization(None, best.num_inliers, best.num_matches, best.log10_chance, reason)
+
+
+def _told(best: Estimate, candidates: MapRegion, problem: PoseProblem) -> Localization:
+    """A believed pose, after its focal length was tested, with its expected error."""
+    if problem.world is None:
+        return Localization(best.pose, best.num_inliers, best.num_matches, best.log10_chance)
+    own = own_error(best, problem.world)
+    checked = check_focal(best, candidates, problem, own)
+    best, used = checked.estimate, replace(problem, camera=checked.camera or problem.camera)
+    evidence = (best.num_inliers, best.num_matches, best.log10_chance)
+    if checked.is_refused:
+        return Localization(None, *evidence, checked.warning)
+    error = expected_error(best, used, own, has_free_focal=checked.camera is not None)
+    return Localization(
+        best.pose, *evidence, error=error, warning=checked.warning, camera=checked.camera
+    )

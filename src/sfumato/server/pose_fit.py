@@ -7,13 +7,13 @@ center in the world. Matches weigh as in Cauchy's loss, and those beyond the lim
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.geometry import nearest_rotation
-from sfumato.core.lens import focal_lengths, project, projection_slopes
+from sfumato.core.lens import focal_lengths, principal_point, project, projection_slopes
 from sfumato.core.types import Camera, Pose
 
 #: Keypoints of one place have one error: several orientations and sizes are found at it.
@@ -118,6 +118,39 @@ def covariance_of(
     return np.asarray(few * inverse @ (pulls.T @ pulls) @ inverse)
 
 
+class FocalFit(NamedTuple):
+    """By how much the logarithm of the focal length would change, and its variance."""
+
+    log_change: float
+    variance: float
+
+
+def focal_fit(
+    camera: Camera,
+    slopes: Floats,
+    pixels: Floats,
+    keypoints: Floats,
+    limit: float,
+    expected_wrong: float = 0.0,
+) -> FocalFit:
+    """What focal length the matches of a pose fit best, if pose and focal length were both free.
+
+    One step from the given one: exact only near it.
+    """
+    errors = pixels - keypoints
+    with_focal = np.concatenate([slopes, focal_slopes(camera, pixels)], axis=2)
+    step = -best_step(with_focal, errors, match_weights(errors, limit))
+    covariance = covariance_of(
+        with_focal, errors, keypoints, limit=limit, expected_wrong=expected_wrong
+    )
+    return FocalFit(float(step[6]), float(covariance[6, 6]))
+
+
+def focal_slopes(camera: Camera, pixels: Floats) -> Floats:
+    """(N, 2, 1) how pixels move with the logarithm of the focal length: away from the center."""
+    return np.asarray((pixels - principal_point(camera))[:, :, None])
+
+
 def shared_covariance(slopes: Floats, camera: Camera) -> Floats:
     """(k, k) covariance per squared radian of an error that all matches share.
 
@@ -143,15 +176,15 @@ def _inverse(normal: Floats, every: Floats) -> Floats:
 
 
 def radius_90(covariance: Floats) -> float:
-    """The distance within which nine of ten draws of a normal law with this covariance lie.
+    """The distance within which nine of ten draws of a normal law with this covariance lie."""
+    return float(radii(np.linalg.eigvalsh(covariance)))
+
+
+def radii(variances: Any, level: float = 0.9) -> Floats:
+    """Distances within which this share of normal draws lie, from (…, k) variances along axes.
 
     The sum of squares is taken as a scaled chi-square law with its mean and variance.
     """
-    return float(radii_90(np.linalg.eigvalsh(covariance)))
-
-
-def radii_90(variances: Any) -> Floats:
-    """`radius_90` from (…, k) variances along the principal axes."""
     from scipy.special import gammaincinv
 
     values = np.maximum(np.asarray(variances, dtype=np.float64), 0)
@@ -159,4 +192,4 @@ def radii_90(variances: Any) -> Floats:
     squares = np.maximum(squares, math.ulp(0.0))
     freedom = np.maximum(total * total / squares, 1.0)
     scale = squares / np.maximum(total, math.ulp(0.0))
-    return np.asarray(np.sqrt(scale * 2 * gammaincinv(freedom / 2, 0.9)))
+    return np.asarray(np.sqrt(scale * 2 * gammaincinv(freedom / 2, level)))

@@ -15,6 +15,7 @@ from sfumato.core.releases import KeypointRelease
 from sfumato.core.types import Camera, Features, Pose
 from sfumato.matching.vocabulary import InvertedIndex
 from sfumato.server.mapping.map import Map
+from sfumato.server.mapping.overlap import overlapping_groups
 from sfumato.server.mapping.own_error import FACT, learn_own_error
 
 
@@ -115,6 +116,14 @@ def reprojection_errors(world: Map) -> NDArray[np.float64]:
     return np.concatenate([np.empty(0), *errors])
 
 
+def map_warnings(world: Map) -> list[str]:
+    """What cannot be trusted in a map: found while it was made, or scenes in one space."""
+    parts = world.facts.get("scenes", [])
+    facts = [world.facts, *(part for part in parts if isinstance(part, Mapping))]
+    made = [str(text) for part in facts for text in part.get("warnings", [])]
+    return [*made, *overlapping_groups(world)]
+
+
 def describe_map(world: Map) -> dict[str, Any]:
     """The figures a map is judged by."""
     errors = reprojection_errors(world)
@@ -128,4 +137,5 @@ def describe_map(world: Map) -> dict[str, Any]:
         "mean_track_length": observations / points if points else 0.0,
         "mean_reprojection_error_px": float(errors.mean()) if len(errors) else 0.0,
         "extractor": world.extractor,
+        "warnings": map_warnings(world),
     }

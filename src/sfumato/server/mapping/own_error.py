@@ -23,8 +23,9 @@ from sfumato.matching.nearest import mutual_nearest
 from sfumato.server.mapping.map import Map
 from sfumato.server.pose_fit import (
     covariance_of,
+    focal_fit,
     pose_slopes,
-    radii_90,
+    radii,
     refine_pose,
     shared_covariance,
     step_between,
@@ -58,15 +59,17 @@ class OwnError:
 
     position_deg  what explains their positions
     rotation_deg  what explains their rotations
+    focal         relative deviation of the focal lengths that their pictures fit best
     num_images    how many images it was learnt from; 0: nothing is known
 
     >>> from sfumato.server.mapping.own_error import OwnError
-    >>> OwnError.from_facts(OwnError(0.02, 0.03, 40).as_facts())
-    OwnError(position_deg=0.02, rotation_deg=0.03, num_images=40)
+    >>> OwnError.from_facts(OwnError(0.02, 0.03, 0.001, 40).as_facts())
+    OwnError(position_deg=0.02, rotation_deg=0.03, focal=0.001, num_images=40)
     """
 
     position_deg: float = 0.0
     rotation_deg: float = 0.0
+    focal: float = 0.0
     num_images: int = 0
 
     def covariance(self, slopes: Floats, camera: Camera) -> Floats:
@@ -83,11 +86,11 @@ class OwnError:
         """What a map's facts say; None where they say nothing that can be used."""
         if not isinstance(facts, Mapping):
             return None
-        told = [facts.get(name) for name in ("position_deg", "rotation_deg", "num_images")]
+        told = [facts.get(name) for name in OwnError().as_facts()]
         known = [v for v in told if isinstance(v, int | float) and 0 <= v < math.inf]
         if len(known) < len(told):
             return None
-        return OwnError(min(known[0], 90.0), min(known[1], 90.0), int(known[2]))
+        return OwnError(min(known[0], 90.0), min(known[1], 90.0), known[2], int(known[3]))
 
 
 def own_error_of(world: Map, image: int) -> OwnError:
@@ -125,13 +128,11 @@ def learn_own_error(world: Map, images: Sequence[int] | None = None) -> OwnError
     if not known:
         return OwnError()
     steps, scatter, shared = (np.array(part) for part in zip(*known, strict=True))
-    rotation, position = (
-        math.degrees(
-            math.sqrt(_missing(steps[:, part], scatter[:, part, part], shared[:, part, part]))
-        )
-        for part in (slice(3), slice(3, 6))
+    rotation, position, focal = (
+        math.sqrt(_missing(steps[:, part], scatter[:, part, part], shared[:, part, part]))
+        for part in (slice(3), slice(3, 6), slice(6, 7))
     )
-    return OwnError(position, rotation, len(known))
+    return OwnError(math.degrees(position), math.degrees(rotation), focal, len(known))
 
 
 def _missing(steps: Floats, scatter: Floats, shared: Floats) -> float:
@@ -145,7 +146,7 @@ def _missing(steps: Floats, scatter: Floats, shared: Floats) -> float:
 
     def excess(much: float) -> float:
         both = scatter + much * shared
-        ratio = squares / np.maximum(radii_90(np.linalg.eigvalsh(both)) ** 2, 1e-300)
+        ratio = squares / np.maximum(radii(np.linalg.eigvalsh(both)) ** 2, 1e-300)
         weight = much * np.trace(shared, axis1=1, axis2=2) / np.trace(both, axis1=1, axis2=2)
         return float((weight * (np.minimum(ratio, _MOST) - _EXPECTED)).sum())
 
@@ -159,7 +160,10 @@ def _missing(steps: Floats, scatter: Floats, shared: Floats) -> float:
 
 
 def _left_out(world: Map, image: int) -> tuple[Floats, Floats, Floats] | None:
-    """The step from an image's pose by the others' points to its own, and what explains it."""
+    """How far an image's pose by the others' points is off, and what explains it.
+
+    Seven numbers each: a step to the image's own pose, and the logarithm of the focal length.
+    """
     nearest = world.covisible(image, _LEFT_OUT + _NEIGHBOURS)
     left_out = nearest[: min(_LEFT_OUT, max(len(nearest) - 2, 1))]
     rows, point = _matches(world, image, nearest[len(left_out) :])
@@ -173,10 +177,14 @@ def _left_out(world: Map, image: int) -> tuple[Floats, Floats, Floats] | None:
     if np.count_nonzero(used) < _MIN_MATCHES:
         return None
     keypoints, places = keypoints[used], places[used]
-    errors = project(camera, pose.apply(places)) - keypoints
+    pixels = project(camera, pose.apply(places))
     slopes = pose_slopes(camera, pose, places)
-    scatter = covariance_of(slopes, errors, keypoints, limit=_LIMIT)
-    return step_between(pose, own), scatter, shared_covariance(slopes, camera)
+    fit = focal_fit(camera, slopes, pixels, keypoints, _LIMIT)
+    scatter, shared = np.zeros((7, 7)), np.eye(7)
+    scatter[:6, :6] = covariance_of(slopes, pixels - keypoints, keypoints, limit=_LIMIT)
+    scatter[6, 6] = fit.variance
+    shared[:6, :6] = shared_covariance(slopes, camera)
+    return np.append(step_between(pose, own), fit.log_change), scatter, shared
 
 
 def _matches(world: Map, image: int, others: Rows) -> tuple[Rows, Rows]:

@@ -34,13 +34,9 @@ class OdometryError:
     @classmethod
     def parse(cls, text: str) -> OdometryError:
         """From "2%/0.5deg"."""
-        found = _FORM.fullmatch(text.strip())
-        if found is None:
-            raise InvalidInput(
-                "the error of odometry is a share of the way and an angle, as 2%/0.5deg, "
-                f"got {text!r}."
-            )
-        return cls(float(found[1]) / 100, float(found[2]))
+        if found := _FORM.fullmatch(text.strip()):
+            return cls(float(found[1]) / 100, float(found[2]))
+        raise InvalidInput(f"the error of odometry is given as 2%/0.5deg, got {text!r}.")
 
     def __str__(self) -> str:
         return f"{100 * self.share:g}%/{self.degrees:g}°"

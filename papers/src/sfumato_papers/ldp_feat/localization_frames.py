@@ -25,7 +25,6 @@ from sfumato.server.sequence import Frame, localize_sequence
 from sfumato_papers.harness.work import seed_of
 from sfumato_papers.ldp_feat.localization_predictions import Prediction, Setting
 from sfumato_papers.ldp_feat.localization_releases import make_release
-from sfumato_papers.ldp_feat.poses import pose_numbers
 
 
 def window(problem: Problem, query: Query, count: int) -> tuple[Query, ...]:
@@ -90,15 +89,9 @@ def predict_frames(
     place = [one.name for one in queries].index(query.name)
     start = time.perf_counter()
     found = localize_sequence(frames, world, dictionary=words, odometry=error)[place]
-    return Prediction(
-        setting=setting,
-        seed=seed,
-        query=query.name,
+    return Prediction.of(
+        (setting, seed, query.name),
+        found,
         num_keypoints=sum(len(frame.release) for frame in frames),
-        pose=None if found.pose is None else tuple(pose_numbers(found.pose)),
-        num_inliers=found.num_inliers,
-        num_matches=found.num_matches,
-        log10_chance=found.log10_chance,
         seconds=time.perf_counter() - start,
-        reason=found.reason,
     )

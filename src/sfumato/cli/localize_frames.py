@@ -12,8 +12,8 @@ from sfumato.core.types import Localization, Pose
 from sfumato.datasets.layouts.common import listed_poses
 from sfumato.dictionary import Dictionary
 from sfumato.server.mapping.map import Map
-from sfumato.server.motion import OdometryError
-from sfumato.server.sequence import Frame, localize_sequence
+from sfumato.server.motion import Frame, OdometryError
+from sfumato.server.sequence import localize_sequence
 
 
 def localize_frames(

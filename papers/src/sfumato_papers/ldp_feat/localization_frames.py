@@ -20,8 +20,8 @@ from sfumato.core.types import Pose
 from sfumato.datasets.scenes import Problem, Query
 from sfumato.dictionary import Dictionary
 from sfumato.server.mapping.map import Map
-from sfumato.server.motion import OdometryError, compose, inverse
-from sfumato.server.sequence import Frame, localize_sequence
+from sfumato.server.motion import Frame, OdometryError, compose, inverse
+from sfumato.server.sequence import localize_sequence
 from sfumato_papers.harness.work import seed_of
 from sfumato_papers.ldp_feat.localization_predictions import Prediction, Setting
 from sfumato_papers.ldp_feat.localization_releases import make_release

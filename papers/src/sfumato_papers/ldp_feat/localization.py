@@ -25,7 +25,7 @@ from sfumato.server.ldp_feat_recipe import MAX_ITERATIONS, paper_localize
 from sfumato.server.localize import localize
 from sfumato.server.mapping.map import Map
 from sfumato_papers.harness.work import tracked
-from sfumato_papers.ldp_feat.localization_frames import predict_frames
+from sfumato_papers.ldp_feat.localization_frames import predict_frames, window
 from sfumato_papers.ldp_feat.localization_predictions import Prediction, Setting, open_predictions
 from sfumato_papers.ldp_feat.localization_releases import make_release, own_mechanism
 from sfumato_papers.ldp_feat.localization_settings import Settings
@@ -118,6 +118,9 @@ def run_localization(
     shortlists = None if settings.pairs is None else problem.shortlists(settings.pairs)
     if settings.has_gravity and any(query.truth is None for query in problem.queries):
         raise InvalidInput("gravity is made from true poses, and these queries have none.")
+    for count in settings.frames if max(settings.frames) > 1 else ():
+        for query in problem.queries:
+            window(problem, query, count)  # refused before any work
     kept = open_predictions(path, problem, dictionaries)
     work = [
         (setting, seed, query)

@@ -47,6 +47,8 @@ def window(problem: Problem, query: Query, count: int) -> tuple[Query, ...]:
             f"{count} frames need so many queries that follow each other, {query.name} has "
             f"{len(run)}; give --hold-out blocks:{count}/3 or fewer frames."
         )
+    if any(one.truth is None for one in run):
+        raise InvalidInput("odometry is made from true poses, and these queries have none.")
     last = max([one.name for one in run].index(query.name) + 1, count)
     return tuple(run[last - count : last])
 
@@ -76,8 +78,6 @@ def predict_frames(
     """The pose of a query that is asked together with the frames beside it."""
     queries = window(problem, query, setting.num_frames)
     poses = [one.truth for one in queries if one.truth is not None]
-    if len(poses) < len(queries):
-        raise InvalidInput("odometry is made from true poses, and these queries have none.")
     error = OdometryError.parse(setting.odometry or "0%/0deg")
     motion = odometry_of(poses, error, seed_of(seed, query.name, setting.num_frames, error))
     frames = []

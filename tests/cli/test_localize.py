@@ -70,6 +70,38 @@ def test_a_raw_release_is_localized_without_a_dictionary(
     assert "this release has plain" in capsys.readouterr().err
 
 
+def test_releases_of_a_moving_device_are_asked_together(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    poses = [pose_at(0.5, 0.1, 0.7, turn_deg=3), pose_at(0.6, 0.1, 0.75, turn_deg=4), QUERY]
+    mechanism, lines, paths = SubsetMechanism(5.0, 1, DICTIONARY), [], []
+    for i, pose in enumerate(poses):
+        release = mechanism.release(
+            ROOM.look(pose, seed=30 + i)[0], rng=SeededRandom(i), camera=CAMERA
+        )
+        paths.append(tmp_path / f"{i}.sfr")
+        paths[-1].write_bytes(release.to_bytes())
+        numbers = " ".join(map(str, (*pose.quaternion, *pose.translation)))
+        lines.append(f"{i}.sfr {numbers}\n")
+    motion = tmp_path / "motion.txt"
+    motion.write_text("".join(lines))
+    asked = ["localize", paths[2], "--before", paths[0], "--before", paths[1]]
+    asked += ["--map", folder / "map", "--dictionary", folder / "words"]
+    assert sfumato(*asked, "--motion", motion, "--json") == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert np.allclose(shown["center"], QUERY.center, atol=0.05)
+    assert shown["frames"] == 3
+    assert sfumato(*asked) == 2
+    assert "--before needs --motion" in capsys.readouterr().err
+    motion.write_text("".join(lines[:2]))
+    assert sfumato(*asked, "--motion", motion) == 2
+    assert "2.sfr" in capsys.readouterr().err
+    assert sfumato(*asked, "--motion", motion, "--odometry", "little") == 2
+    assert "2%/0.5deg" in capsys.readouterr().err
+    assert sfumato("localize", paths[2], "--map", folder / "map", "--motion", motion) == 2
+    assert "--motion applies only with --before" in capsys.readouterr().err
+
+
 def test_a_camera_can_be_given(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     common = ["localize", folder / "bare.sfr", "--map", folder / "map"]
     common += ["--dictionary", folder / "words"]

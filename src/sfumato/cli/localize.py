@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from sfumato.server.mapping import Map
 
 
-@applies({"--query": "--pairs"})
+@applies(
+    {"--query": "--pairs", "--motion --odometry": "--before", "--before": "not --pairs"},
+)
 def run(
     release: opt.Release,
     map: Annotated[Path, option("The folder of a map.", metavar="MAP")],
@@ -32,17 +34,38 @@ def run(
         Path | None, option("hloc's pairs.txt: search only the images it lists for --query.")
     ] = None,
     query: Annotated[str | None, option("The query's name in --pairs.", metavar="NAME")] = None,
+    before: Annotated[
+        list[Path] | None,
+        option("A release the device made before this one; repeat, in order.", metavar="RELEASE"),
+    ] = None,
+    motion: Annotated[
+        Path | None,
+        option("How it moved: lines of RELEASE qw qx qy qz tx ty tz, camera from odometry."),
+    ] = None,
+    odometry: Annotated[
+        str, option("Error of the motion between two releases: of the way, and an angle.")
+    ] = "2%/0.5deg",
     as_json: JsonFlag = False,
 ) -> None:
     """The map is here; `sfumato ask` asks the map of a server.
+
+    With --before several releases of a moving device are asked together, and the pose of the
+    last is told. Each was charged to the ledger when it was made.
 
     Exit code 0: localized. 1: not localized. 2: bad input.
 
     Example: sfumato localize out.sfr --map map/
     """
+    from sfumato.cli.localize_frames import localize_frames
     from sfumato.server.localize import localize
     from sfumato.server.mapping import Map
 
+    if before:
+        found = localize_frames(
+            [*before, release], motion, odometry, Map.load(map), dictionary, camera
+        )
+        tell_localization(found[-1], as_json, {"frames": len(found)})
+        return
     sent = read_release(release, purpose="localize")
     if sent.kind != "words":
         refuse_given(f"has words, and this release has {sent.kind}", "dictionary")

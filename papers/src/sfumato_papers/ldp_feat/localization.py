@@ -12,27 +12,23 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput
-from sfumato.core.plugins import asked_for, load_object
 from sfumato.core.releases import KeypointRelease, WordRelease
 from sfumato.core.types import Localization
 from sfumato.datasets.scenes import Problem, Query
-from sfumato.device.filters import KeepStrongest
-from sfumato.device.mechanisms import Plain, SubsetMechanism, SubspaceLifting
-from sfumato.device.protect import Pipeline
 from sfumato.dictionary import Dictionary
 from sfumato.server.ldp_feat_recipe import MAX_ITERATIONS, paper_localize
 from sfumato.server.localize import localize
 from sfumato.server.mapping.map import Map
-from sfumato_papers.harness.work import seeded, tracked
+from sfumato_papers.harness.work import tracked
+from sfumato_papers.ldp_feat.localization_frames import predict_frames, window
 from sfumato_papers.ldp_feat.localization_predictions import Prediction, Setting, open_predictions
+from sfumato_papers.ldp_feat.localization_releases import make_release, own_mechanism
 from sfumato_papers.ldp_feat.localization_settings import Settings
-from sfumato_papers.ldp_feat.poses import pose_numbers
 
 #: The rule for |K|: the largest level at which the true word is sent at least this often.
 MIN_KEEP = 0.08
@@ -73,6 +69,7 @@ def settings_of(
         for epsilon in (np.inf, *settings.epsilons):
             for size in settings.subset_sizes if np.isfinite(epsilon) else (1,):
                 found += _with_words(settings, named, dictionary, epsilon, size)
+    found += [several for one in found for several in _with_frames(settings, one)]
     if settings.has_control and has_control:
         ours = [setting for setting in found if setting.recipe != "paper"]  # it makes no claim
         found += [replace(setting, is_control=True) for setting in ours]
@@ -100,6 +97,20 @@ def _with_words(
                 )
 
 
+def _with_frames(settings: Settings, one: Setting) -> Iterator[Setting]:
+    """The same with several frames, where words are drawn and the whole map is asked."""
+    if one.recipe != "sfumato" or one.epsilon == np.inf or one.has_gravity:
+        return
+    for count in settings.frames:
+        for budget in settings.budgets if count > 1 else ():
+            yield replace(
+                one,
+                num_frames=count,
+                is_shared=budget == "shared",
+                odometry=str(settings.odometry),
+            )
+
+
 def run_localization(
     problem: Problem, dictionaries: Mapping[str, Dictionary], settings: Settings, path: Path
 ) -> None:
@@ -107,6 +118,9 @@ def run_localization(
     shortlists = None if settings.pairs is None else problem.shortlists(settings.pairs)
     if settings.has_gravity and any(query.truth is None for query in problem.queries):
         raise InvalidInput("gravity is made from true poses, and these queries have none.")
+    for count in settings.frames if max(settings.frames) > 1 else ():
+        for query in problem.queries:
+            window(problem, query, count)  # refused before any work
     kept = open_predictions(path, problem, dictionaries)
     work = [
         (setting, seed, query)
@@ -120,55 +134,23 @@ def run_localization(
     for setting, seed, query in tracked(work, "localizing"):
         words = level_of(setting.dictionary, setting.num_words) if setting.num_words else None
         world = control_map(query.scene) if setting.is_control else problem.world
+        if setting.num_frames > 1:
+            if words is not None:
+                world.word_index(words)
+            kept.add(predict_frames(problem, world, query, setting, words, seed))
+            continue
         release = make_release(query, setting, words, seed)
         listed = None if shortlists is None else shortlists[query.name]
         if isinstance(release, WordRelease) and words is not None:
             world.word_index(words)  # once per map, not part of a query's time
         start = time.perf_counter()
         found = answer(release, world, setting, words, problem, query, listed)
+        seconds = time.perf_counter() - start
         kept.add(
-            Prediction(
-                setting=setting,
-                seed=seed,
-                query=query.name,
-                num_keypoints=len(release),
-                pose=None if found.pose is None else tuple(pose_numbers(found.pose)),
-                num_inliers=found.num_inliers,
-                num_matches=found.num_matches,
-                log10_chance=found.log10_chance,
-                seconds=time.perf_counter() - start,
-                reason=found.reason,
+            Prediction.of(
+                (setting, seed, query.name), found, num_keypoints=len(release), seconds=seconds
             )
         )
-
-
-def make_release(
-    query: Query, setting: Setting, dictionary: Dictionary | None, seed: int
-) -> KeypointRelease:
-    """What the device would send; the same for every recipe, and for the control."""
-    lift = () if setting.strategy is None else (setting.strategy, setting.dimension)
-    rng = seeded(seed, query.name, setting.num_words, setting.subset_size, setting.epsilon, *lift)
-    features = query.features
-    if setting.max_keypoints is not None:
-        features = KeepStrongest(setting.max_keypoints)(features, rng=rng)
-    if dictionary is None:
-        return Plain().release(features, rng=rng, camera=query.camera)
-    if setting.recipe == "own" and setting.strategy is not None:
-        own = own_mechanism(setting.strategy, dictionary)
-        sent: KeypointRelease = own.release(features, rng=rng, camera=query.camera)
-        return sent
-    if setting.strategy is not None and setting.dimension is not None:
-        lifting = SubspaceLifting(setting.strategy, setting.dimension, dictionary)
-        return lifting.release(features, rng=rng, camera=query.camera)
-    mechanism = SubsetMechanism(setting.epsilon or np.inf, setting.subset_size or 1, dictionary)
-    return mechanism.release(features, rng=rng, camera=query.camera)
-
-
-def own_mechanism(address: str, dictionary: Dictionary) -> Any:
-    """Somebody's own mechanism by its address, made with the dictionary where it asks for one."""
-    make = load_object(address, "a mechanism")
-    made = make(**asked_for(make, dictionary=dictionary))
-    return Pipeline(made).mechanism  # refuses what is no mechanism
 
 
 def answer(

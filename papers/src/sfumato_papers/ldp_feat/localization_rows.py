@@ -45,7 +45,7 @@ def evaluate(found: Predictions, how: Judgement | None = None) -> list[Row]:
     raw = {
         setting.max_keypoints: group
         for setting, group in groups.items()
-        if setting.recipe == "raw" and not setting.is_control
+        if setting.recipe == "raw" and not setting.is_control and setting.num_frames == 1
     }
     return [
         _row(setting, group, found.truth, raw.get(setting.max_keypoints), how)
@@ -143,6 +143,7 @@ def _place(setting: Setting) -> tuple[Any, ...]:
         -(setting.epsilon or math.inf),
         ("raw", "lifted", "own", "sfumato", "paper").index(setting.recipe),
         setting.dimension or 0,
+        (setting.num_frames, setting.is_shared),
     )
 
 

@@ -13,11 +13,13 @@ from sfumato.datasets.layouts.common import LayoutOptions
 from sfumato.datasets.query_rule import QueryRule
 from sfumato.server.ldp_feat_recipe import MATCHING, MAX_ITERATIONS
 from sfumato.server.mapping.scenes import Scene
+from sfumato.server.motion import OdometryError
 from sfumato_papers.harness.options import Checked, folders, option
 from sfumato_papers.ldp_feat.localization_predictions import Setting
 from sfumato_papers.ldp_feat.poses import THRESHOLDS, WRONG_BEYOND, Within, parse_thresholds
 
 RECIPES = ("paper", "sfumato")
+BUDGETS = ("each", "shared")
 AUTO = QueryRule("auto")
 
 
@@ -104,6 +106,21 @@ class Settings(Checked):
         MAX_ITERATIONS, "RANSAC's limit in the paper's recipe (the paper: 10,000,000).", low=1
     )
     has_gravity: bool = option(False, "Give our recipe the direction an IMU would.", "--gravity")
+    frames: tuple[int, ...] = option(
+        (1,), "Releases asked together, of a device that moved; several.", low=1
+    )
+    budgets: tuple[str, ...] = option(
+        BUDGETS,
+        "Of several frames: each sends as one would, or together (shared) they send as many.",
+        "--frame-budget",
+        choices=BUDGETS,
+    )
+    odometry: OdometryError = option(
+        OdometryError(),
+        "Error made of the motion between two frames: a share of the way, and an angle.",
+        parse=OdometryError.parse,
+        shown=str(OdometryError()),
+    )
     has_control: bool = option(
         True, "Also ask for places that are not in the map.", "--control/--no-control"
     )
@@ -135,6 +152,8 @@ class Settings(Checked):
         super().__post_init__()
         if self.pairs is not None and self.top is not None:
             raise InvalidInput("--pairs and --top both choose the images to match; give one.")
+        if self.frames != (1,) and (self.pairs is not None or self.has_gravity):
+            raise InvalidInput("several frames are asked without --pairs and --gravity.")
 
     def scenes(self, folders: Sequence[Path]) -> list[Scene]:
         """The scenes in these folders, read as the options say."""

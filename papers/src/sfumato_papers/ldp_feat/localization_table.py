@@ -101,6 +101,8 @@ def _recipe(setting: Setting) -> str:
         + ("" if setting.shortlist == "all" else f" {setting.shortlist}")
         + (f", {setting.iterations:,}" if setting.iterations else "")
         + (" + gravity" if setting.has_gravity else "")
+        + (f", {setting.num_frames} frames" if setting.num_frames > 1 else "")
+        + (" share N" if setting.is_shared else "")
     )
 
 
@@ -147,6 +149,13 @@ def _notes(
             f"control: {asked:,} answers from {_foreign(found.problem)}, raw and ours: "
             f"{poses} poses returned (0 wanted)."
         )
+    moved = {row["setting"].odometry for row in rows if row["setting"].num_frames > 1}
+    if moved:
+        notes.append(
+            f"frames: asked together, with an error of odometry of {', '.join(sorted(moved))} "
+            "between two. N counts the keypoints of all frames, and ε·N what they spend; share N: "
+            "each sends its strongest, together as many as one frame."
+        )
     if any(row["setting"].recipe == "lifted" for row in rows):
         notes += [
             "lifted: no guarantee exists; known attacks recover the descriptors.",
@@ -158,8 +167,8 @@ def _notes(
         notes.append(f"{name}: {facts['provenance']}{own}")
     if any(row["setting"].recipe == "paper" for row in rows):
         notes.append(
-            "The paper's own figures, other data (Aachen day, its own dictionary of 256k words, ω = 2, "
-            f"1 at ε = ∞): {_figures(PAPER_FIGURES)}."
+            "The paper's own figures, other data (Aachen day, its own dictionary of 256k words, "
+            f"ω = 2, 1 at ε = ∞): {_figures(PAPER_FIGURES)}."
         )
     return notes
 

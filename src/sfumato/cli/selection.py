@@ -39,6 +39,17 @@ class Observed:
         return self.seen_by[0] if self.seen_by else None
 
 
+def parse_object(text: str) -> tuple[float, float]:
+    """Width and height from "80x60"."""
+    try:
+        width, height = map(float, text.lower().split("x"))
+    except ValueError:
+        raise InvalidInput(
+            f"--object must be WIDTHxHEIGHT in pixels, such as 80x60, got {text!r}."
+        ) from None
+    return width, height
+
+
 @dataclass(frozen=True, kw_only=True)
 class Selection:
     """The options of every command that protects a photograph."""
@@ -119,15 +130,7 @@ class Selection:
     @property
     def object_size(self) -> tuple[float, float] | None:
         """Width and height of the object one asks about."""
-        if self.object is None:
-            return None
-        try:
-            width, height = map(float, self.object.lower().split("x"))
-        except ValueError:
-            raise InvalidInput(
-                f"--object must be WIDTHxHEIGHT in pixels, such as 80x60, got {self.object!r}."
-            ) from None
-        return width, height
+        return None if self.object is None else parse_object(self.object)
 
     def filters(
         self, public: Dictionary | None, observed: Observed

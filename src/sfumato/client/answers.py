@@ -54,7 +54,11 @@ class _MapList(_Checked):
 
 
 class Advice(_Checked):
-    """What a server recommends for one of its maps. ε holds per descriptor."""
+    """What a server recommends for one of its maps. ε holds per descriptor.
+
+    epsilon_per_picture        N·ε, and exact_epsilon_per_picture E at this δ, of a picture that
+                               sends as many keypoints as recommended; None from older servers
+    """
 
     epsilon: Annotated[float, Field(gt=0, le=MAX_EPSILON)]
     num_words: Annotated[int, Field(ge=2, le=MAX_WORDS)]
@@ -62,6 +66,8 @@ class Advice(_Checked):
     max_keypoints: Annotated[int, Field(ge=4, le=1 << 24)] | None
     dictionary: _Fingerprint
     epsilon_per_picture: Annotated[FiniteFloat, Field(ge=0)] | None = None
+    exact_epsilon_per_picture: Annotated[FiniteFloat, Field(ge=0)] | None = None
+    delta: Annotated[FiniteFloat, Field(gt=0, lt=1)] | None = None
     not_protected: Annotated[tuple[_Text, ...], Field(max_length=32)] = ()
 
 

@@ -10,6 +10,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.privacy.interval import clustered_wilson as clustered_wilson
+from sfumato.privacy.interval import wilson as wilson
+
 Item = TypeVar("Item")
 Key = TypeVar("Key", bound=Hashable)
 
@@ -94,35 +97,3 @@ def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list
 def spread(values: Sequence[float] | NDArray[Any]) -> float:
     """The standard deviation between draws; 0 where there is one draw only."""
     return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-
-
-def clustered_wilson(groups: Sequence[Sequence[bool]]) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share where the answers of a group resemble each other.
-
-    Five draws of one query are not five queries. The number of answers is divided by the design
-    effect (the variance between groups over that of independent answers), which is at most the
-    mean size of a group. Two groups, one of successes and one of failures, are added when it is
-    estimated, so that shares near 0 and 1 are not taken for independent.
-
-    >>> from sfumato_papers.harness.table import clustered_wilson, wilson
-    >>> clustered_wilson([[True] * 5] * 10) == wilson(10, 10)
-    True
-    """
-    counts = np.array([sum(group) for group in groups], dtype=float)
-    sizes = np.array([len(group) for group in groups], dtype=float)
-    mean_size = sizes.mean()
-    seen = np.concatenate([counts, [mean_size, 0.0]])
-    asked = np.concatenate([sizes, [mean_size, mean_size]])
-    share, many = seen.sum() / asked.sum(), len(seen)
-    between = many / (many - 1) * ((seen - share * asked) ** 2).sum() / asked.sum()
-    effect = min(max(between / (share * (1 - share)), 1.0), mean_size)
-    return wilson(counts.sum() / effect, sizes.sum() / effect)
-
-
-def wilson(count: float, total: float, z: float = 1.96) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share, as if all answers were independent."""
-    share = count / total
-    middle = (share + z * z / (2 * total)) / (1 + z * z / total)
-    half = z * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
-    half /= 1 + z * z / total
-    return max(middle - half, 0.0), min(middle + half, 1.0)

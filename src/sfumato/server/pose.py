@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -55,9 +55,9 @@ class Estimate:
     num_inliers: int
     num_matches: int
     log10_chance: float
-    keypoint: NDArray[np.int64]
-    point: NDArray[np.int64]
-    expected_wrong: float
+    keypoint: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    point: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    expected_wrong: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

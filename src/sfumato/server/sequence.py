@@ -38,6 +38,8 @@ from sfumato.server.retrieval import MapRegion, retrieve_map_regions
 
 #: Hypotheses that are refined with all frames, the most promising of all.
 _REFINED = 6
+#: Regions of each frame that propose poses.
+_REGIONS = 12
 _NOWHERE = Pose(np.eye(3), np.zeros(3))
 #: Of what a frame is sure of alone, the part that the carried pose explains at least.
 _EXPLAINED = 0.25
@@ -154,7 +156,7 @@ def _view(
     found = retrieve_map_regions(release, candidates, world, options.retrieval)
     return _View(
         PoseProblem(release.keypoints, world.points, camera, options.pose),
-        found.map_regions,
+        found.map_regions[:_REGIONS],
         found.all_candidates,
         compose(frame.motion, inverse(middle.motion)),
         float(camera.width * camera.height),

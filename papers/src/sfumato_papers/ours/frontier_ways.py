@@ -26,7 +26,8 @@ from sfumato.device.objects import CapDensity
 from sfumato.dictionary import Dictionary
 from sfumato.privacy.price import check_limit, largest_epsilon, price_of
 from sfumato_papers.harness.options import Checked, folders, option
-from sfumato_papers.ldp_feat.localization import own_mechanism, rule_words
+from sfumato_papers.ldp_feat.localization import rule_words
+from sfumato_papers.ldp_feat.localization_releases import own_mechanism
 from sfumato_papers.ldp_feat.poses import Within
 
 STRATEGY = "sub-hybrid"

@@ -80,10 +80,11 @@ def test_frames_are_rows_that_say_what_they_spend(tmp_path: Path) -> None:
     assert "2%/0.5°" in text
 
 
-def test_frames_need_true_poses_and_no_other_help() -> None:
+def test_frames_need_true_poses_and_no_other_help(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="several frames"):
         Settings(frames=(1, 3), has_gravity=True)
     secret = replace(PROBLEM, queries=tuple(replace(one, truth=None) for one in PROBLEM.queries))
     settings = Settings(recipes=("sfumato",), epsilons=(6.0,), words=(512,), frames=(2,))
     with pytest.raises(InvalidInput, match="true poses"):
-        run_localization(secret, {"tiny": NESTED}, settings, Path("unused") / "p.jsonl")
+        run_localization(secret, {"tiny": NESTED}, settings, tmp_path / "p.jsonl")
+    assert not (tmp_path / "p.jsonl").exists()

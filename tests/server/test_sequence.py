@@ -13,8 +13,8 @@ from sfumato.core.randomness import SeededRandom
 from sfumato.core.types import Pose
 from sfumato.device.mechanisms import SubsetMechanism
 from sfumato.server.localize import localize
-from sfumato.server.motion import OdometryError, compose, inverse
-from sfumato.server.sequence import Frame, localize_sequence
+from sfumato.server.motion import Frame, OdometryError, compose, inverse
+from sfumato.server.sequence import localize_sequence
 from synthetic import CAMERA, DICTIONARY, MAPPING_POSES, make_map, make_room, pose_at
 
 ROOM = make_room(1500)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from sfumato.cli import options as opt
 from sfumato.cli.accounting import (
@@ -18,12 +18,9 @@ from sfumato.cli.command import applies
 from sfumato.cli.options import option, output
 from sfumato.cli.output import JsonFlag, begin_output, emit
 from sfumato.cli.own_code import MechanismOptions, find_extractor, make_own, read_options
-from sfumato.cli.selection import Selection, suppression_facts
+from sfumato.cli.selection import Observed, Selection, suppression_facts
 from sfumato.core.defaults import DEFAULT_DICTIONARY, DEFAULT_SUBSET_SIZE, LIFT_STRATEGIES
 from sfumato.core.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from sfumato.device.filters import Suppression
 
 OutputOption = Annotated[Path | None, output("The release to write (.sfr).", shown="none")]
 ExplainFlag = Annotated[bool, option("Say what leaves the device, in words.", "--explain")]
@@ -38,7 +35,7 @@ CHARGED = {"--ledger --no-ledger --session --cap --cap-exact": "--output"}
     CHARGED
     | {
         "--subset-size": "--epsilon",
-        "--epsilon --decoys --object": "not --lift",
+        "--epsilon --decoys --object --object-detector": "not --lift",
         "--subset-size --lift": "not --mechanism",
         "--dimension --precision --dither": "--lift",
         "--mechanism-options": "--mechanism",
@@ -124,9 +121,8 @@ def run(
             "give --epsilon for words with a guarantee, --lift STRATEGY for subspaces without "
             "one, --mechanism MODULE:NAME for your own, or --raw to protect nothing."
         )
-    hidden: list[Suppression] = []
-    seen_by: list[int] = []
-    filters = selection.filters(public, hidden, seen_by)
+    observed = Observed()
+    filters = selection.filters(public, observed)
     rng = SecureRandom()
     own = public.extractor if extractor is None else find_extractor(extractor)
     pipeline = Pipeline(chosen, extractor=own, filters=filters)
@@ -144,9 +140,9 @@ def run(
         if file is not None:
             keep_release(file, release.to_bytes())
     chance = chosen.keep_probability if isinstance(chosen, SubsetMechanism) else None
-    facts = explain(release, event, chance, *seen_by)
-    if hidden:
-        facts["hidden"] = suppression_facts(hidden[0])
+    facts = explain(release, event, chance, observed.most_seen_by, observed.found)
+    if observed.hidden:
+        facts["hidden"] = suppression_facts(observed.hidden[0])
     shown = release_text(facts, facts.get("hidden"), full=explain_only)
     if raw:
         facts["warning"] = RAW_WARNING

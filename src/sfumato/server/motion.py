@@ -7,9 +7,24 @@ from dataclasses import dataclass
 
 from sfumato.core.errors import InvalidInput
 from sfumato.core.geometry import nearest_rotation
-from sfumato.core.types import Pose
+from sfumato.core.releases import KeypointRelease
+from sfumato.core.types import Camera, Pose
 
 _FORM = re.compile(r"([0-9]*\.?[0-9]+)\s*%\s*/\s*([0-9]*\.?[0-9]+)\s*(?:deg|°)")
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """One release of a moving device.
+
+    motion  where its camera was by odometry: cam_from_odometry, in one frame of reference for
+            the whole sequence, in the map's unit
+    camera  stands in where the release carries none
+    """
+
+    release: KeypointRelease
+    motion: Pose
+    camera: Camera | None = None
 
 
 @dataclass(frozen=True)
@@ -34,13 +49,9 @@ class OdometryError:
     @classmethod
     def parse(cls, text: str) -> OdometryError:
         """From "2%/0.5deg"."""
-        found = _FORM.fullmatch(text.strip())
-        if found is None:
-            raise InvalidInput(
-                "the error of odometry is a share of the way and an angle, as 2%/0.5deg, "
-                f"got {text!r}."
-            )
-        return cls(float(found[1]) / 100, float(found[2]))
+        if found := _FORM.fullmatch(text.strip()):
+            return cls(float(found[1]) / 100, float(found[2]))
+        raise InvalidInput(f"the error of odometry is given as 2%/0.5deg, got {text!r}.")
 
     def __str__(self) -> str:
         return f"{100 * self.share:g}%/{self.degrees:g}°"

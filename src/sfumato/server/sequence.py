@@ -21,12 +21,11 @@ from sfumato.core.checks import check_same_extractor
 from sfumato.core.errors import InvalidInput
 from sfumato.core.geometry import nearest_rotation
 from sfumato.core.lens import focal_lengths, from_corner, project
-from sfumato.core.releases import KeypointRelease
-from sfumato.core.types import Camera, Localization, Pose
+from sfumato.core.types import Localization, Pose
 from sfumato.dictionary import Dictionary
 from sfumato.server.localize import LocalizeOptions, match_release
 from sfumato.server.mapping.map import Map
-from sfumato.server.motion import OdometryError, compose, inverse
+from sfumato.server.motion import Frame, OdometryError, compose, inverse
 from sfumato.server.pose import (
     Estimate,
     PoseProblem,
@@ -39,23 +38,13 @@ from sfumato.server.retrieval import MapRegion, retrieve_map_regions
 
 #: Hypotheses that are refined with all frames, the most promising of all.
 _REFINED = 6
+#: Regions of each frame that propose poses.
+_REGIONS = 12
 _NOWHERE = Pose(np.eye(3), np.zeros(3))
+#: Of what a frame is sure of alone, the part that the carried pose explains at least.
+_EXPLAINED = 0.25
 #: A pose of one frame may leave the motion's by so many of its errors.
 _MOST_ERRORS = 3.0
-
-
-@dataclass(frozen=True, eq=False)
-class Frame:
-    """One release of a moving device.
-
-    motion  where its camera was by odometry: cam_from_odometry, in one frame of reference for
-            the whole sequence, in the map's unit
-    camera  stands in where the release carries none
-    """
-
-    release: KeypointRelease
-    motion: Pose
-    camera: Camera | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +78,8 @@ def localize_sequence(
     num_inliers, num_matches and log10_chance are of all frames together.
 
     >>> from sfumato.datasets import GallerySettings, load_gallery, map_scene
-    >>> from sfumato.server.sequence import Frame, localize_sequence
+    >>> from sfumato.server.motion import Frame
+    >>> from sfumato.server.sequence import localize_sequence
     >>> room = load_gallery(settings=GallerySettings(320, 240, num_mapping=8, num_queries=2))
     >>> words = sf.Dictionary.load("bsds-16k")
     >>> pipeline = sf.Pipeline(sf.SubsetMechanism(12, 2, words))
@@ -121,8 +111,14 @@ def localize_sequence(
     proposed = [compose(inverse(view.from_rig), found.pose) for view, found in alone]
     ranked = sorted(proposed, key=lambda rig: -_promise(rig, views, odometry))
     judged = [_judge(rig, views, odometry) for rig in ranked[:_REFINED]]
-    best = min(judged, key=lambda one: one.log10_chance)
+    # One frame may be surer alone than all together, where the others see a bare wall.
+    several = math.log10(len(views) + 1)
+    judged += [
+        replace(found, pose=rig, num_matches=matches, log10_chance=found.log10_chance + several)
+        for rig, (_, found) in zip(proposed, alone, strict=True)
+    ]
     limit = options.pose.max_log10_chance
+    best = min(judged, key=lambda one: one.log10_chance)
     if best.log10_chance > limit:
         reason = (
             f"{best.num_inliers} inliers among {matches} candidates of {len(views)} frames may be "
@@ -130,7 +126,7 @@ def localize_sequence(
         )
         return _without_pose(views, best, reason)
     sure = [(view, found) for view, found in alone if found.log10_chance <= limit]
-    if any(not _agrees(view, found.pose, best.pose, odometry) for view, found in sure):
+    if not all(_explains(view, found, best.pose, odometry) for view, found in sure):
         reason = "the motion contradicts what the frames see; ask them one by one"
         return _without_pose(views, best, reason)
     return tuple(
@@ -160,7 +156,7 @@ def _view(
     found = retrieve_map_regions(release, candidates, world, options.retrieval)
     return _View(
         PoseProblem(release.keypoints, world.points, camera, options.pose),
-        found.map_regions,
+        found.map_regions[:_REGIONS],
         found.all_candidates,
         compose(frame.motion, inverse(middle.motion)),
         float(camera.width * camera.height),
@@ -210,17 +206,22 @@ def _promise(rig: Pose, views: Sequence[_View], odometry: OdometryError) -> floa
     return (count - expected) / math.sqrt(expected + 1)
 
 
+def _weigh(view: _View, rig: Pose, odometry: OdometryError) -> tuple[int, float]:
+    """How many candidates of a frame fit, and how many would by chance."""
+    fits, limit, _ = _fits(view, rig, odometry)
+    _, points = view.problem.matches(view.candidates)
+    projected = project(view.problem.camera, view.pose(rig).apply(points))
+    return _count(view, fits), expected_by_chance(projected, view.problem.keypoints, limit)
+
+
 def _judge(rig: Pose, views: Sequence[_View], odometry: OdometryError) -> Estimate:
     """Refine a pose of the rig with all frames, and weigh what fits it."""
     for tolerance in (2.0, 1.0, 1.0):
         rig = _refined(rig, views, odometry, tolerance) or rig
     count, expected = 0, 0.0
     for view in views:
-        fits, limit, _ = _fits(view, rig, odometry)
-        count += _count(view, fits)
-        _, points = view.problem.matches(view.candidates)
-        projected = project(view.problem.camera, view.pose(rig).apply(points))
-        expected += expected_by_chance(projected, view.problem.keypoints, limit)
+        seen, by_chance = _weigh(view, rig, odometry)
+        count, expected = count + seen, expected + by_chance
     sizes = [len(view.candidates.keypoint) for view in views]
     # Every frame's candidates proposed poses: as many could have been tried as by all of them.
     chance = log10_chance(count, expected, max(sizes)) + math.log10(len(views))
@@ -256,17 +257,22 @@ def _refined(
 def _own_pose(view: _View, best: Estimate, odometry: OdometryError) -> Pose:
     """The frame's pose by its own candidates, where they are enough and odometry allows it."""
     carried = view.pose(best.pose)
-    fits, limit, _ = _fits(view, best.pose, odometry)
-    count = _count(view, fits)
-    _, points = view.problem.matches(view.candidates)
-    projected = project(view.problem.camera, carried.apply(points))
-    expected = expected_by_chance(projected, view.problem.keypoints, limit)
+    count, expected = _weigh(view, best.pose, odometry)
     # The place is known by now: nothing was tried, so chance is that of this one pose.
     if log10_chance(count, expected, 1) > view.problem.options.max_log10_chance:
         return carried
     start = replace(best, pose=carried, num_inliers=0)
     own = polish_pose(start, view.candidates, view.problem).pose
     return own if _agrees(view, own, best.pose, odometry) else carried
+
+
+def _explains(view: _View, alone: Estimate, rig: Pose, odometry: OdometryError) -> bool:
+    """Whether the carried pose explains what a frame is sure of alone.
+
+    A frame may be sure of the place and not of the angle, so poses are not compared.
+    """
+    count, expected = _weigh(view, rig, odometry)
+    return count - expected >= _EXPLAINED * alone.num_inliers
 
 
 def _agrees(view: _View, own: Pose, rig: Pose, odometry: OdometryError) -> bool:

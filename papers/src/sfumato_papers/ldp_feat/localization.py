@@ -25,11 +25,10 @@ from sfumato.server.ldp_feat_recipe import MAX_ITERATIONS, paper_localize
 from sfumato.server.localize import localize
 from sfumato.server.mapping.map import Map
 from sfumato_papers.harness.work import tracked
-from sfumato_papers.ldp_feat.localization_frames import predict_frames
+from sfumato_papers.ldp_feat.localization_frames import predict_frames, window
 from sfumato_papers.ldp_feat.localization_predictions import Prediction, Setting, open_predictions
 from sfumato_papers.ldp_feat.localization_releases import make_release, own_mechanism
 from sfumato_papers.ldp_feat.localization_settings import Settings
-from sfumato_papers.ldp_feat.poses import pose_numbers
 
 #: The rule for |K|: the largest level at which the true word is sent at least this often.
 MIN_KEEP = 0.08
@@ -119,6 +118,9 @@ def run_localization(
     shortlists = None if settings.pairs is None else problem.shortlists(settings.pairs)
     if settings.has_gravity and any(query.truth is None for query in problem.queries):
         raise InvalidInput("gravity is made from true poses, and these queries have none.")
+    for count in settings.frames if max(settings.frames) > 1 else ():
+        for query in problem.queries:
+            window(problem, query, count)  # refused before any work
     kept = open_predictions(path, problem, dictionaries)
     work = [
         (setting, seed, query)
@@ -143,18 +145,10 @@ def run_localization(
             world.word_index(words)  # once per map, not part of a query's time
         start = time.perf_counter()
         found = answer(release, world, setting, words, problem, query, listed)
+        seconds = time.perf_counter() - start
         kept.add(
-            Prediction(
-                setting=setting,
-                seed=seed,
-                query=query.name,
-                num_keypoints=len(release),
-                pose=None if found.pose is None else tuple(pose_numbers(found.pose)),
-                num_inliers=found.num_inliers,
-                num_matches=found.num_matches,
-                log10_chance=found.log10_chance,
-                seconds=time.perf_counter() - start,
-                reason=found.reason,
+            Prediction.of(
+                (setting, seed, query.name), found, num_keypoints=len(release), seconds=seconds
             )
         )
 

@@ -20,12 +20,11 @@ from sfumato.core.types import Pose
 from sfumato.datasets.scenes import Problem, Query
 from sfumato.dictionary import Dictionary
 from sfumato.server.mapping.map import Map
-from sfumato.server.motion import OdometryError, compose, inverse
-from sfumato.server.sequence import Frame, localize_sequence
+from sfumato.server.motion import Frame, OdometryError, compose, inverse
+from sfumato.server.sequence import localize_sequence
 from sfumato_papers.harness.work import seed_of
 from sfumato_papers.ldp_feat.localization_predictions import Prediction, Setting
 from sfumato_papers.ldp_feat.localization_releases import make_release
-from sfumato_papers.ldp_feat.poses import pose_numbers
 
 
 def window(problem: Problem, query: Query, count: int) -> tuple[Query, ...]:
@@ -48,6 +47,8 @@ def window(problem: Problem, query: Query, count: int) -> tuple[Query, ...]:
             f"{count} frames need so many queries that follow each other, {query.name} has "
             f"{len(run)}; give --hold-out blocks:{count}/3 or fewer frames."
         )
+    if any(one.truth is None for one in run):
+        raise InvalidInput("odometry is made from true poses, and these queries have none.")
     last = max([one.name for one in run].index(query.name) + 1, count)
     return tuple(run[last - count : last])
 
@@ -77,8 +78,6 @@ def predict_frames(
     """The pose of a query that is asked together with the frames beside it."""
     queries = window(problem, query, setting.num_frames)
     poses = [one.truth for one in queries if one.truth is not None]
-    if len(poses) < len(queries):
-        raise InvalidInput("odometry is made from true poses, and these queries have none.")
     error = OdometryError.parse(setting.odometry or "0%/0deg")
     motion = odometry_of(poses, error, seed_of(seed, query.name, setting.num_frames, error))
     frames = []
@@ -90,15 +89,9 @@ def predict_frames(
     place = [one.name for one in queries].index(query.name)
     start = time.perf_counter()
     found = localize_sequence(frames, world, dictionary=words, odometry=error)[place]
-    return Prediction(
-        setting=setting,
-        seed=seed,
-        query=query.name,
+    return Prediction.of(
+        (setting, seed, query.name),
+        found,
         num_keypoints=sum(len(frame.release) for frame in frames),
-        pose=None if found.pose is None else tuple(pose_numbers(found.pose)),
-        num_inliers=found.num_inliers,
-        num_matches=found.num_matches,
-        log10_chance=found.log10_chance,
         seconds=time.perf_counter() - start,
-        reason=found.reason,
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 from sfumato.core.errors import Mismatch
 from sfumato.core.storage import write_file
-from sfumato.core.types import Pose
+from sfumato.core.types import Localization, Pose
 from sfumato.datasets.scenes import Problem
 from sfumato.dictionary import Dictionary
 from sfumato_papers.harness.outcomes import Journal, Kept, append_record, decode, records_of
@@ -68,6 +68,30 @@ class Prediction:
     log10_chance: float
     seconds: float
     reason: str | None
+
+    @classmethod
+    def of(
+        cls,
+        asked: tuple[Setting, int, str],
+        found: Localization,
+        *,
+        num_keypoints: int,
+        seconds: float,
+    ) -> Prediction:
+        """What was found when this setting, seed and query were asked."""
+        setting, seed, query = asked
+        return cls(
+            setting=setting,
+            seed=seed,
+            query=query,
+            num_keypoints=num_keypoints,
+            pose=None if found.pose is None else tuple(pose_numbers(found.pose)),
+            num_inliers=found.num_inliers,
+            num_matches=found.num_matches,
+            log10_chance=found.log10_chance,
+            seconds=seconds,
+            reason=found.reason,
+        )
 
     @property
     def key(self) -> tuple[Setting, int, str]:

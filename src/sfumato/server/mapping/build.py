@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.lens import check_possible
 from sfumato.core.progress import Progress, silent
 from sfumato.core.types import Camera, Features, Pose
 from sfumato.features.extractors import check_request
 from sfumato.server.mapping.assemble import assemble_map
 from sfumato.server.mapping.correspondences import match_pairs
 from sfumato.server.mapping.extract_images import HoldOut, Images, gather_features, list_names
+from sfumato.server.mapping.focal import fitting_cameras
 from sfumato.server.mapping.known_poses import place_points
 from sfumato.server.mapping.map import Map
 from sfumato.server.mapping.pairs import choose_pairs, named_pairs, read_pairs
@@ -48,8 +50,9 @@ def build_map(
 
     cameras   one for all images, or by name; without, from EXIF or a guess
     poses     by name, for all images or none. With them points are triangulated and poses stay
-              as they are; without them both are reconstructed (COLMAP), and images that could
-              not be placed are named in facts["unregistered"]
+              as they are, and so do cameras unless the images clearly fit another focal length
+              (facts["warnings"] says so). Without them both are reconstructed (COLMAP), and
+              images that could not be placed are named in facts["unregistered"]
     pairs     which images to compare: a pairs.txt, or pairs of names; without, all pairs of up
               to 60 images, neighbours and look-alikes of more
     hold_out  names for which it is true stay out of the map, for queries
@@ -139,6 +142,8 @@ def build_map_from_features(
         raise Mismatch(f"a map has one extractor, got features of {', '.join(sorted(kinds))}.")
     for name, item in zip(names, rows, strict=True):
         camera = given.get(name)
+        if camera is not None:
+            check_possible(camera, f"the camera of {name}")
         if camera is not None and (camera.width, camera.height) != item.image_size:
             raise Mismatch(
                 f"the camera of {name} is for {camera.width}×{camera.height} pixels, its picture "
@@ -158,16 +163,18 @@ def build_map_from_features(
         )
     if poses is not None:
         order = [poses[name] for name in names]
+        fitting, warning = fitting_cameras(rows, [given[name] for name in names], order, matches)
         model, facts = place_points(
             names,
             rows,
-            [given[name] for name in names],
+            fitting,
             order,
             matches,
             options=options or TriangulationOptions(),
             seed=seed,
             progress=progress,
         )
+        facts["warnings"] = warning
     else:
         model, facts = place_images(
             names,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from sfumato.server.mapping.build import build_map
 from sfumato.server.mapping.cameras import read_cameras_json
 from sfumato.server.mapping.extract_images import HoldOut
 from sfumato.server.mapping.map import Map
+from sfumato.server.mapping.overlap import places_held_twice
 from sfumato.server.mapping.triangulate import TriangulationOptions
 
 #: Worlds of a joined map are at least this far apart, in the world's unit.
@@ -87,6 +88,7 @@ def build_map_from_scenes(
 
     hold_out is asked with the full name, "scene/0003.jpg". facts["scenes"] tells the offset
     that was added to each scene's world; `moved` brings a pose of the scene there.
+    facts["warnings"] tells which scenes show the same place.
     """
     check_request(extractor, max_keypoints=max_keypoints)
     if not folders:
@@ -113,7 +115,8 @@ def build_map_from_scenes(
             work=None if work is None else Path(work) / scene.name,
             only=scene.names,
         )
-    return join_maps(parts)
+    world = join_maps(parts)
+    return replace(world, facts={**world.facts, "warnings": places_held_twice(parts)})
 
 
 def join_maps(parts: Mapping[str, Map]) -> Map:

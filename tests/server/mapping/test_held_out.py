@@ -23,7 +23,7 @@ def seen_by(world: Map, image: int) -> NDArray[np.int32]:
 
 
 def test_left_out_images_see_nothing_and_every_point_is_seen_twice() -> None:
-    less = HELD_OUT.without([0, 1, 2, 3, 4, 5])
+    less = HELD_OUT.without([2, 3, 0, 1, 7])
     assert less.num_images == WORLD.num_images
     assert (seen_by(less, 2) < 0).all()
     assert (seen_by(less, 3) < 0).all()

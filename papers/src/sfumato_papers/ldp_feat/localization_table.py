@@ -16,7 +16,7 @@ from sfumato.datasets.scenes import Problem, open_scenes
 from sfumato.dictionary import Dictionary, build_dictionary
 from sfumato.server.mapping.map import Map
 from sfumato_papers.harness.command import Report, make_command
-from sfumato_papers.harness.table import Table, grouped, table_of, wilson
+from sfumato_papers.harness.table import Table, grouped, table_of, wilson, wrapped
 from sfumato_papers.harness.work import show_progress
 from sfumato_papers.ldp_feat.localization import Settings, rule_words, run_localization
 from sfumato_papers.ldp_feat.localization_predictions import (
@@ -144,10 +144,10 @@ def report_lines(rows: Sequence[Row], found: Predictions) -> list[str | Table]:
     columns = [
         ("recipe", lambda row: _recipe(row["setting"])), ("dictionary", "setting.dictionary"),
         ("|K|", "setting.num_words", ","), ("ω", "setting.subset_size"),
-        ("|K|, ω by", lambda row: None if row["setting"].epsilon is None else row["chosen"]),
+        ("by", lambda row: None if row["setting"].epsilon is None else row["chosen"]),
         ("ε", "setting.epsilon", "g"), ("N", "mean_keypoints", ",.0f"),
         ("ε·N", "epsilon_per_picture", ",.0f"), ("answers", "answers"),
-        *((f"≤{metres:g}m/{degrees:g}°", lambda row, place=place: _share(row["within"], place))
+        *((f"{metres:g}m/{degrees:g}°", lambda row, place=place: _share(row["within"], place))
           for place, (metres, degrees) in enumerate(THRESHOLDS)),
         ("wrong", lambda row: "?" if row["wrong_poses"] is None else row["wrong_poses"]),
         ("matches", "median_matches", ",.0f"), ("inliers", "median_inliers", ",.0f"),
@@ -160,7 +160,9 @@ def report_lines(rows: Sequence[Row], found: Predictions) -> list[str | Table]:
         f"{problem['observations']:,} observations of {problem['extractor']} in one map; "
         f"{len(found.truth)} queries that are not in it"
     )
-    return [title, "", table_of(shown, *columns, left=(0, 1, 4)), "", *_notes(rows, found)]
+    fold = ("dictionary", "ω", "by", "N", "answers")
+    table = table_of(shown, *columns, left=(0, 1, 4), fold=fold)
+    return [title, "", table, "", *(line for note in _notes(rows, found) for line in wrapped(note))]
 
 
 def _recipe(setting: Setting) -> str:
@@ -178,8 +180,8 @@ def _recipe(setting: Setting) -> str:
 def _share(within: Sequence[Row] | None, place: int) -> str:
     if within is None:
         return "secret"
-    low, high = within[place]["share_interval_95"]
-    return f"{100 * within[place]['share']:.0f} [{100 * low:.0f}–{100 * high:.0f}]"
+    share, (low, high) = within[place]["share"], within[place]["share_interval_95"]
+    return f"{100 * share:.0f}" + (f" [{100 * low:.0f}–{100 * high:.0f}]" if not place else "")
 
 
 def _figures(figures: Iterable[tuple[str, Sequence[float]]]) -> str:
@@ -190,11 +192,12 @@ def _figures(figures: Iterable[tuple[str, Sequence[float]]]) -> str:
 def _notes(rows: Sequence[Row], found: Predictions) -> list[str]:
     control = [row for row in rows if row["setting"].is_control]
     notes = [
-        "Shares in % of answers (queries × seeds), Wilson's 95 % interval; no pose counts as a "
-        "failure.",
-        f"wrong: poses returned beyond {THRESHOLDS[-1][0]:g} m or {THRESHOLDS[-1][1]:g}°. ε is per "
-        "descriptor, ε·N per picture of N keypoints; positions and N are not protected.",
-        "|K|, ω by: rule (knows ε only), best of n (chosen on these queries, which favours it).",
+        "m/°: share of the answers (queries × seeds) within this distance and angle, in %, the "
+        "first with Wilson's 95 % interval; no pose counts as a failure. wrong: poses returned beyond "
+        f"{THRESHOLDS[-1][0]:g} m or {THRESHOLDS[-1][1]:g}°.",
+        "ε is per descriptor, ε·N per picture of N keypoints; positions and N are not protected.",
+        "by: |K| and ω by rule (knows ε only), given, or best of n (chosen on these queries, which "
+        "favours it).",
         "Releases are reproducible (seeded), not for sending. Seconds: server's side, median.",
     ]
     if any(row["setting"].iterations for row in rows):

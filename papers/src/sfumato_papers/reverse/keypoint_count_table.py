@@ -133,7 +133,7 @@ def report_lines(
     ):
         chosen = [row for row in rows if row["protocol"] == name]
         if chosen:
-            shown += ["", title, table_of(chosen, *_COLUMNS, left=(0, 3), alike=every)]
+            shown += ["", title, table_of(chosen, *_COLUMNS, left=(0, 3), alike=every, fold=_FOLD)]
     lost = losses(rows)
     shown += ["", *lost, ""] if lost else [""]
     if unfinished:
@@ -151,9 +151,10 @@ _COLUMNS = (
     ("ratio", "recall_with_ratio_test", ".1p"), ("RANSAC", "recall_by_ransac", ".1p"),
     ("bound", "bound", ".1p"), ("chance", "controls", ".1p"),
     ("right", "median_right_matches", ".0f"), ("1 − SSIM", "one_minus_ssim.mean", ".3f"),
-    ("95 %", lambda row: row["one_minus_ssim"] and "{0.low:.3f}–{0.high:.3f}".format(
+    ("its 95 %", lambda row: row["one_minus_ssim"] and "{0.low:.3f}–{0.high:.3f}".format(
         row["one_minus_ssim"])),
 )  # fmt: skip
+_FOLD = ("of", "RANSAC", "chance", "1 − SSIM", "its 95 %")
 
 
 NOTES = (

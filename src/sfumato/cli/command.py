@@ -94,7 +94,7 @@ def _write_plainly(argument: Any) -> None:
     name = argument.metavar or argument.name.upper()
     usage = name if argument.required else f"[{name}]"
     record = argument.get_help_record
-    argument.get_usage_pieces = lambda ctx: [usage + "..." * (argument.nargs != 1)]
+    argument.get_usage_pieces = lambda _: [usage + "..." * (argument.nargs != 1)]
     argument.get_help_record = lambda ctx: (name, record(ctx)[1])
 
 

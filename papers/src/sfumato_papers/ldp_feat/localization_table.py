@@ -193,8 +193,8 @@ def _notes(rows: Sequence[Row], found: Predictions) -> list[str]:
     control = [row for row in rows if row["setting"].is_control]
     notes = [
         "m/°: share of the answers (queries × seeds) within this distance and angle, in %, the "
-        "first with Wilson's 95 % interval; no pose counts as a failure. wrong: poses returned beyond "
-        f"{THRESHOLDS[-1][0]:g} m or {THRESHOLDS[-1][1]:g}°.",
+        "first with Wilson's 95 % interval; no pose counts as a failure. wrong: poses returned "
+        f"beyond {THRESHOLDS[-1][0]:g} m or {THRESHOLDS[-1][1]:g}°.",
         "ε is per descriptor, ε·N per picture of N keypoints; positions and N are not protected.",
         "by: |K| and ω by rule (knows ε only), given, or best of n (chosen on these queries, which "
         "favours it).",

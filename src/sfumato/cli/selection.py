@@ -168,8 +168,13 @@ def suppression_facts(hidden: Suppression) -> dict[str, Any]:
 
 
 #: One and several of what our own detectors find; of somebody else's the plural is unknown.
-_NOUNS = {"person": ("person", "people"), "face": ("face", "faces"), "text": ("text", "texts"),
-          "given": ("given box", "given boxes"), "mask": ("masked part", "masked parts")}  # fmt: skip
+_NOUNS = {
+    "person": ("person", "people"),
+    "face": ("face", "faces"),
+    "text": ("text", "texts"),
+    "given": ("given box", "given boxes"),
+    "mask": ("masked part", "masked parts"),
+}
 
 
 def counted(count: int, name: str) -> str:

@@ -180,12 +180,13 @@ def test_what_all_rows_say_is_told_once() -> None:
     rows = [["raw", "–", "9", "1"], ["words", "2", "9", "3"], ["lifts", "2", "9", "4"]]
     table = Table(["way", "ω", "N", "right"], rows, fold=("ω", "N", "right"))
     assert table.text() == [
-        "In every row ω: 2; N: 9.", "way    right", "raw        1", "words      3", "lifts      4",
+        "Throughout: ω 2; N 9.", "way    right", "raw        1", "words      3", "lifts      4",
     ]  # fmt: skip
-    assert table.markdown()[:2] == ["In every row ω: 2; N: 9.", ""]
+    assert table.markdown()[:2] == ["Throughout: ω 2; N 9.", ""]
     assert len(Table(table.heads, rows[:1], fold=table.fold).text()) == 2  # one row says all itself
-    empty = Table(["way", "ω"], [["a", "–"], ["b", "–"]], fold=("ω",))
-    assert empty.text() == ["way", "a", "b"]
+    empty = Table(["way", "±"], [["a", "–"]], drop=("±",))
+    assert empty.text() == ["way", "a"]
+    assert Table(["way", "±"], [["a", "–"], ["b", "1"]], drop=("±",)).text()[2] == "b    1"
 
 
 def test_settings_become_columns() -> None:

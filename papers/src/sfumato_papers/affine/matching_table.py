@@ -90,7 +90,7 @@ def table(rows: Sequence[Row]) -> Table:
         ("ms", "milliseconds", ".0f"),
     ]  # fmt: skip
     shown = [row for row in rows if row["change"] == "all"]
-    return table_of(shown, *columns, left=(0, 2), fold=("pairs", "±"))
+    return table_of(shown, *columns, left=(0, 2), fold=("pairs",), drop=("±",))
 
 
 NOTES = (

@@ -121,7 +121,9 @@ def table(rows: Sequence[Row]) -> Table:
         ("seeds", "seeds"), ("paper", "paper_percent", ".2f"),
         ("settings", lambda row: "; ".join(row["settings"]).replace(" (held out)", "")),
     ]  # fmt: skip
-    return table_of(rows, *columns, left=(0, 1, 2, 11), fold=("recipe", "learner", "±", "paper"))
+    return table_of(
+        rows, *columns, left=(0, 1, 2, 11), fold=("recipe", "learner", "seeds"), drop=("±", "paper")
+    )
 
 
 def _epsilon(epsilon: float | None) -> float:

@@ -21,8 +21,9 @@ class Table:
 
     left   columns that are not numbers
     alike  rows of other tables that shall have columns of the same width
-    fold   headings of columns that are told in one line where they say the same in all rows; a
-           row that has no such value (–) does not count
+    fold   headings of settings that are told in one line where they are the same in all rows; a
+           row that has no such setting (–) does not count
+    drop   headings of columns that are left out where no row has a value
     """
 
     heads: Sequence[str]
@@ -30,6 +31,7 @@ class Table:
     left: Sequence[int] = (0,)
     alike: Sequence[Sequence[str]] = ()
     fold: Sequence[str] = ()
+    drop: Sequence[str] = ()
 
     def text(self) -> list[str]:
         """Columns two spaces apart, numbers to the right."""
@@ -46,17 +48,18 @@ class Table:
         same = {}
         for i, head in enumerate(self.heads):
             values = {row[i] for row in self.rows} - {"–"}
-            if head in self.fold and len(self.rows) > 1 and len(values) < 2:
+            is_same = head in self.fold and len(self.rows) > 1 and len(values) < 2
+            if is_same or (head in self.drop and not values):
                 same[i] = next(iter(values), "")
         kept = [i for i in range(len(self.heads)) if i not in same]
-        told = "; ".join(f"{self.heads[i]}: {value}" for i, value in same.items() if value)
+        told = "; ".join(f"{self.heads[i]} {value}" for i, value in same.items() if value)
 
         def cut(row: Sequence[str]) -> list[str]:
             return [row[i] for i in kept]
 
         left = [place for place, i in enumerate(kept) if i in self.left]
         table = Table(cut(self.heads), [*map(cut, self.rows)], left, [*map(cut, self.alike)])
-        return [f"In every row {told}."] if told else [], table
+        return [f"Throughout: {told}."] if told else [], table
 
     def _text(self) -> list[str]:
         lines = [self.heads, *self.rows]

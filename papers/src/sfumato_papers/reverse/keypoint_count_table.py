@@ -154,7 +154,7 @@ _COLUMNS = (
     ("its 95 %", lambda row: row["one_minus_ssim"] and "{0.low:.3f}–{0.high:.3f}".format(
         row["one_minus_ssim"])),
 )  # fmt: skip
-_FOLDED = {"fold": ("pool",), "drop": ("RANSAC", "bound", "1 − SSIM", "its 95 %")}
+_FOLDED = {"fold": ("pool",), "drop": ("RANSAC", "bound", "chance", "1 − SSIM", "its 95 %")}
 
 
 NOTES = (

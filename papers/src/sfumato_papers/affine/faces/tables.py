@@ -153,6 +153,7 @@ def _verification(rows: Sequence[Row]) -> list[str | Table]:
     lifted = [row for row in rows if row["strategy"]]
     words = [row for row in rows if row["epsilon"] is not None]
     found: list[str | Table] = []
+    side: Sequence[tuple[Any, ...]]
     if unlifted:
         found.append(
             table_of(
@@ -176,6 +177,7 @@ def _accuracy(row: Row) -> str:
 
 def _history(rows: Sequence[Row]) -> list[str | Table]:
     found: list[str | Table] = []
+    side: Sequence[tuple[Any, ...]]
     for pictures, title, name, form in (
         ("one", f"k lifts of one picture: % recovered within {EXACT:g}", "recovered", ".1p"),
         (
@@ -199,7 +201,7 @@ def _history(rows: Sequence[Row]) -> list[str | Table]:
 
 def _by_count(
     rows: Sequence[Row],
-    side: tuple[tuple[Any, ...], ...],
+    side: Sequence[tuple[Any, ...]],
     name: str,
     form: str,
     left: Sequence[int],

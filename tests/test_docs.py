@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sfumato.cli.registry import make_root
+from sfumato.cli.registry import in_full, make_root
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -61,7 +61,7 @@ def commands_in(text: str) -> Iterator[str]:
 def check(command: str) -> None:
     """Walk down the command tree, then look each option up."""
     node: Any = make_root()
-    words = iter(shlex.split(command.replace("\n", " "), comments=True)[1:])
+    words = iter(in_full(shlex.split(command.replace("\n", " "), comments=True)[1:]))
     for word in words:
         if word in _SHELL or word in _ANY:
             return

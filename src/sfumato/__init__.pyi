@@ -10,6 +10,7 @@ from .core.accounting import PrivateAnswer as PrivateAnswer
 from .core.accounting import compose as compose
 from .core.errors import SfumatoError as SfumatoError
 from .core.odds import Coin as Coin
+from .core.pose_error import PoseError as PoseError
 from .core.randomness import RandomSource as RandomSource
 from .core.randomness import SecureRandom as SecureRandom
 from .core.randomness import SeededRandom as SeededRandom
@@ -18,6 +19,7 @@ from .core.releases import PlainRelease as PlainRelease
 from .core.releases import Release as Release
 from .core.releases import SubspaceRelease as SubspaceRelease
 from .core.releases import WordRelease as WordRelease
+from .core.spending import epsilon_per_answer as epsilon_per_answer
 from .core.types import NOT_PROTECTED as NOT_PROTECTED
 from .core.types import Camera as Camera
 from .core.types import Features as Features
@@ -45,6 +47,7 @@ from .device.mechanisms import SubspaceLifting as SubspaceLifting
 from .device.mechanisms.base import Mechanism as Mechanism
 from .device.mechanisms.base import release_fields as release_fields
 from .device.objects import CapDensity as CapDensity
+from .device.objects import CountObjects as CountObjects
 from .device.protect import Filter as Filter
 from .device.protect import Pipeline as Pipeline
 from .device.protect import protect as protect

@@ -16,6 +16,7 @@ from sfumato.classification import (
     DCAConv,
     DebiasedCentroid,
     DebiasedNaiveBayes,
+    JoinedCodes,
     OrientationBits,
     OrientationCodes,
     PerturbedKNN,
@@ -28,6 +29,7 @@ LEFT_OUT = {
     "check_array_api_input": "arrays of other libraries are not taken",
     "check_classifier_data_not_an_array": "needs pandas",
     "DCAConv-check_fit2d_1sample": "one picture is one class, refused in our words",
+    "JoinedCodes-check_fit2d_1feature": "one pixel cannot be joined, refused in our words",
     "DCAConv-check_fit2d_1feature": "a picture of one pixel is constant, refused in our words",
 }
 
@@ -72,6 +74,7 @@ ESTIMATORS = (
     PixelCodes(4),
     OrientationCodes(2, stride=1, image_shape=(1, -1)),
     OrientationBits(2, stride=1, image_shape=(1, -1)),
+    JoinedCodes(PixelCodes(2), 2, image_shape=(1, -1)),
     RoundingBayes(num_values=64),
     RoundingCentroid(num_values=64),
     RoundingKNN(1, metric="l2", num_values=64),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -93,6 +94,53 @@ def test_pictures_are_encoded_and_send_few_codes(
     assert float((np.load(folder / "found.npy") == LABELS[TEST]).mean()) == found["accuracy"]
 
 
+def test_joined_codes_keep_a_total_and_are_learnt_from(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words: tuple[object, ...] = (
+        "encoder",
+        folder / "pictures.npy",
+        "--orientations",
+        8,
+        "--join",
+        4,
+    )
+    made = sfumato_json("classify", capsys, *words, "-o", folder / "encoder.npz")
+    assert (made["encoder"], made["cells_per_code"], made["values_per_code"]) == ("joined", 4, 16)
+    encoder = ("--encoder", folder / "encoder.npz")
+    shown = sfumato_json(
+        "classify protect", capsys, folder / "pictures.npy", *encoder, "--total-epsilon", 5,
+        "--send", 1, "--labels", folder / "labels.npy", "-o", folder / "out.sfr",
+    )  # fmt: skip
+    assert (shown["epsilon_per_unit"], shown["epsilon_per_picture"]) == (5, 5)
+    assert shown["exact_epsilon_per_picture"] <= 5
+    assert shown["advantage_per_picture"] == pytest.approx((math.e**5 - 1) / (math.e**5 + 15))
+    words = ("train", folder / "out.sfr", *encoder, "--spatial", 0.5)
+    trained = sfumato_json("classify", capsys, *words, "-o", folder / "model.npz")
+    assert trained["epsilon_per_picture"] == 5
+    words = ("predict", folder / "model.npz", folder / "asked.npy", *encoder)
+    found = sfumato_json("classify", capsys, *words, "--labels", folder / "truth.npy")
+    assert found["accuracy"] > 0.5
+    words = ("predict", folder / "model.npz", folder / "out.sfr", *encoder)
+    assert len(sfumato_json("classify", capsys, *words)["classes"]) == 1400
+    capsys.readouterr()
+    assert sfumato("classify", "train", folder / "out.sfr", "-o", folder / "second.npz") == 2
+    assert "--encoder FILE is needed" in capsys.readouterr().err
+    assert sfumato("classify", "predict", folder / "model.npz", folder / "out.sfr") == 2
+    assert "--encoder FILE is needed" in capsys.readouterr().err
+
+
+def test_a_total_is_divided_among_the_codes_that_are_sent(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("classify", "protect", folder / "codes.npy", "--values", 2, "--total-epsilon", 4)
+    assert sfumato(*words, "--explain") == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "for one code, 6.88" in text
+    assert "exactly, E = 4 except with probability 1e-06" in text
+    assert "which of two pictures it was may be right at most" in text
+
+
 def test_a_classifier_learns_on_and_judges_releases(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -134,7 +182,9 @@ def test_explain_draws_nothing_and_the_ledger_counts_every_picture(
 
 PROTECT = "classify protect {codes.npy} -o {x}"
 BAD = [
-    (f"{PROTECT} --values 2", "Missing option '--epsilon'"),
+    (f"{PROTECT} --values 2", "--epsilon for each code, or --total-epsilon for a picture"),
+    (f"{PROTECT} --values 2 --epsilon 1 --total-epsilon 1", "--total-epsilon"),
+    (f"{PROTECT} --values 2 --total-epsilon 0", "total must be above 0"),
     (f"{PROTECT} --epsilon 1", "--values d is needed"),
     (f"{PROTECT} --epsilon 1 --values 1", "num_values"),
     (f"{PROTECT} --epsilon 0 --values 2", "epsilon"),

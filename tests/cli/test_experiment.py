@@ -44,3 +44,16 @@ def test_other_commands_do_not_wait_for_experiments() -> None:
     code = "import sys, sfumato.cli.app; print('sfumato_papers' in sys.modules)"
     run = [sys.executable, "-c", code]
     assert subprocess.run(run, capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_frontier_is_short_for_its_experiment(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = EntryPoint("frontier", "cli.test_experiment:mine", experiment.GROUP)
+    monkeypatch.setattr(experiment, "find_experiments", lambda: {"frontier": found})
+    assert sfumato("frontier", "--count", 2) == 0
+    assert capsys.readouterr().out == "2\n"
+    assert sfumato("--help") == 0
+    assert "sfumato frontier, short for sfumato experiment frontier" in " ".join(
+        capsys.readouterr().out.split()
+    )

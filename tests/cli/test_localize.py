@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 from commands import sfumato
 from sfumato.core.randomness import SeededRandom
-from sfumato.device.mechanisms import SubsetMechanism
+from sfumato.device.mechanisms import Plain, SubsetMechanism
 from support import one_of_each_release
 from synthetic import CAMERA, DICTIONARY, MAPPING_POSES, make_map, make_room, pose_at
 
@@ -39,9 +39,15 @@ def test_a_release_is_localized(folder: Path, capsys: pytest.CaptureFixture[str]
     shown = json.loads(capsys.readouterr().out)
     assert np.allclose(shown["center"], QUERY.center, atol=0.05)
     assert shown["log10_chance"] < -4
+    assert 0 < shown["expected_error"]["position"] < 0.1
+    assert np.shape(shown["expected_error"]["covariance"]) == (6, 6)
+    assert shown["warning"] is None
     assert sfumato(*common) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "localized" in text
+    stated = f"{shown['expected_error']['position']:.3g} in the map's unit"
+    assert f"expected error {stated}" in text
+    assert "warning" not in text
     numbers = text.split("cam_from_world quaternion ")[1].split(" (w x y z)")[0].split()
     w, x, y, z = map(float, numbers)
     rotation = Rotation.from_quat((x, y, z, w)).as_matrix()
@@ -51,12 +57,71 @@ def test_a_release_is_localized(folder: Path, capsys: pytest.CaptureFixture[str]
     ) in text  # fmt: skip
 
 
+def test_a_raw_release_is_localized_without_a_dictionary(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    features, _ = ROOM.look(QUERY, seed=0)
+    raw = Plain().release(features, rng=SeededRandom(0), camera=CAMERA)
+    (folder / "raw.sfr").write_bytes(raw.to_bytes())
+    asked = ["localize", folder / "raw.sfr", "--map", folder / "map"]
+    assert sfumato(*asked, "--json") == 0
+    assert np.allclose(json.loads(capsys.readouterr().out)["center"], QUERY.center, atol=0.05)
+    assert sfumato(*asked, "--dictionary", folder / "words") == 2
+    assert "this release has plain" in capsys.readouterr().err
+
+
+def test_releases_of_a_moving_device_are_asked_together(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    poses = [pose_at(0.5, 0.1, 0.7, turn_deg=3), pose_at(0.6, 0.1, 0.75, turn_deg=4), QUERY]
+    mechanism, lines, paths = SubsetMechanism(5.0, 1, DICTIONARY), [], []
+    for i, pose in enumerate(poses):
+        release = mechanism.release(
+            ROOM.look(pose, seed=30 + i)[0], rng=SeededRandom(i), camera=CAMERA
+        )
+        paths.append(tmp_path / f"{i}.sfr")
+        paths[-1].write_bytes(release.to_bytes())
+        numbers = " ".join(map(str, (*pose.quaternion, *pose.translation)))
+        lines.append(f"{i}.sfr {numbers}\n")
+    motion = tmp_path / "motion.txt"
+    motion.write_text("".join(lines))
+    asked = ["localize", paths[2], "--before", paths[0], "--before", paths[1]]
+    asked += ["--map", folder / "map", "--dictionary", folder / "words"]
+    assert sfumato(*asked, "--motion", motion, "--json") == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert np.allclose(shown["center"], QUERY.center, atol=0.05)
+    assert shown["frames"] == 3
+    assert sfumato(*asked) == 2
+    assert "--before needs --motion" in capsys.readouterr().err
+    motion.write_text("".join(lines[:2]))
+    assert sfumato(*asked, "--motion", motion) == 2
+    assert "2.sfr" in capsys.readouterr().err
+    assert sfumato(*asked, "--motion", motion, "--odometry", "little") == 2
+    assert "2%/0.5deg" in capsys.readouterr().err
+    assert sfumato("localize", paths[2], "--map", folder / "map", "--motion", motion) == 2
+    assert "--motion applies only with --before" in capsys.readouterr().err
+
+
 def test_a_camera_can_be_given(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     common = ["localize", folder / "bare.sfr", "--map", folder / "map"]
     common += ["--dictionary", folder / "words"]
     assert sfumato(*common) == 2
     assert "intrinsics" in capsys.readouterr().err
     assert sfumato(*common, "--camera", "PINHOLE,480,480,320,240") == 0
+
+
+def test_a_wrong_camera_is_told_or_refused(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    common = ["localize", folder / "bare.sfr", "--map", folder / "map"]
+    common += ["--dictionary", folder / "words", "--camera"]
+    assert sfumato(*common, "PINHOLE,600,600,320,240", "--json") == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert "given as 600 pixels" in shown["warning"]
+    assert shown["camera"]["params"][0] == pytest.approx(480, rel=0.02)
+    assert np.allclose(shown["center"], QUERY.center, atol=0.1)
+    assert sfumato(*common, "PINHOLE,480,480,2000,240") == 2
+    assert "principal point" in capsys.readouterr().err
 
 
 def test_a_pairs_file_replaces_retrieval(

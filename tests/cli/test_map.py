@@ -47,6 +47,16 @@ def test_scenes_become_a_map_and_info_says_what_it_holds(
         assert word in shown
 
 
+def test_a_place_in_two_folders_is_told(
+    scene: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(scene, tmp_path / "again")
+    assert run("build", scene, tmp_path / "again", "-o", tmp_path / "map") == 0
+    assert "warning: " in (told := capsys.readouterr().err)
+    assert "the map holds that place twice" in told
+    assert len(run_json(capsys, "info", tmp_path / "map")["warnings"]) == 1
+
+
 def test_a_map_is_filed_under_a_dictionary_by_its_maker(
     scene: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from commands import sfumato
-from sfumato.core.releases import Release, WordRelease
+from sfumato.core.releases import PlainRelease, Release, WordRelease
+from sfumato.features import extract, load_image
 
 
 def test_a_photograph_is_written_as_a_release(
@@ -180,10 +181,33 @@ def test_a_lifted_photograph_shows_no_epsilon_anywhere(
     assert Release.from_bytes(out.read_bytes()).kind == "subspaces"
 
 
+def test_a_raw_release_says_that_nothing_is_protected_and_is_counted(
+    photo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "raw.sfr"
+    assert sfumato("protect", photo, "--raw", "-o", out, "--ledger", tmp_path / "ledger") == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "NOTHING IS PROTECTED" in shown
+    assert "guarantee none" in shown
+    assert "1 of 1 pictures sent without a guarantee" in shown
+    assert "ε" not in shown
+    sent = Release.from_bytes(out.read_bytes())
+    assert isinstance(sent, PlainRelease)
+    features = extract(load_image(photo))
+    assert sorted(map(bytes, sent.descriptors)) == sorted(map(bytes, features.descriptors))
+    assert sfumato("protect", photo, "--raw", "--explain", "--json") == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["private"], facts["epsilon_per_unit"]) == (False, None)
+    assert facts["warning"].startswith("NOTHING IS PROTECTED")
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
         ((), "give --epsilon for words"),
+        (("--raw", "--epsilon", 8), "--epsilon does not apply with --raw"),
+        (("--raw", "--lift", "random"), "--lift does not apply with --raw"),
+        (("--raw", "--words", 64), "--words does not apply with --raw"),
         (("--epsilon", 8, "--lift", "random"), "--epsilon does not apply with --lift"),
         (("--epsilon", 8, "--dither", 0.1), "--dither applies only with --lift"),
         (("--lift", "random", "--subset-size", 1), "--subset-size applies only with --epsilon"),

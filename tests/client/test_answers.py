@@ -113,6 +113,8 @@ def test_unknown_maps_and_hostile_ids() -> None:
             answer(cam_from_world={"rotation": (2 * np.eye(3)).tolist(), "translation": [1, 2, 3]}),
             "proper rotation",
         ),
+        (answer(expected_error={"position": -1, "rotation_deg": 1}), "expected_error.position"),
+        (answer(camera={"model": "X", "width": 1, "height": 1, "params": [1]}), "camera"),
         ([], "localization"),
         ({}, "localized"),
     ],

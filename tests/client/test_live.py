@@ -15,8 +15,9 @@ from sfumato.client import AsyncClient
 from sfumato.client.answers import read_advice, read_answer
 from sfumato.client.errors import Refused
 from sfumato.core.errors import Mismatch
+from sfumato.core.pose_error import PoseError
 from sfumato.core.releases import KeypointRelease, Release
-from sfumato.core.types import NOT_PROTECTED, Localization
+from sfumato.core.types import NOT_PROTECTED, Camera, Localization
 from sfumato.dictionary import Dictionary
 from sfumato.service.answers import PlanAnswer, answer_of
 from support import one_of_each_release
@@ -115,6 +116,15 @@ def test_what_the_service_may_say_the_client_understands(world: World) -> None:
     for found in (
         Localization(QUERY, 20, 50, -12.345),
         Localization(QUERY, 20, 50, -np.inf),
+        Localization(
+            QUERY,
+            20,
+            50,
+            -12.0,
+            error=PoseError(0.02, 0.5, np.diag([1e-5] * 3 + [1e-4] * 3)),
+            warning="the focal length does not fit",
+            camera=Camera("SIMPLE_PINHOLE", 640, 480, (500.0, 320.0, 240.0)),
+        ),
         Localization(None, 3, 50, 0.5, "3 inliers may be chance"),
     ):
         read = read_answer(answer_of(found).model_dump_json().encode(), release)
@@ -122,6 +132,11 @@ def test_what_the_service_may_say_the_client_understands(world: World) -> None:
         assert (read.num_inliers, read.num_matches) == (found.num_inliers, found.num_matches)
         assert read.reason == found.reason
         assert read.pose == found.pose
+        assert (read.error, read.warning, read.camera) == (
+            found.error,
+            found.warning,
+            found.camera,
+        )
     plan = PlanAnswer(
         epsilon=8.0,
         epsilon_per_picture=8000.0,

@@ -98,6 +98,12 @@ def fewer(folder: Path) -> Words:
             "both,query", "--ransac"]  # fmt: skip
 
 
+def frontier(folder: Path) -> Words:
+    return ["frontier", "--data", write_scene(folder / "wall"), "--words", 16384, "--picture",
+            "500,3000", "--object", "0.25", "--keep", "200", "--cap", "none", "--lift", "2",
+            "--seeds", 1, "--attacked", 1, "--side", 96]  # fmt: skip
+
+
 def inversion(folder: Path) -> Words:
     for number, left in enumerate((0, 200)):
         save(folder / "photos", f"{number}.png", photograph()[:256, left : left + 256])
@@ -173,6 +179,7 @@ CASES = [
     Case(faces, ("faces.jsonl",), "faces.jsonl"),
     Case(faces_attributes, ("faces.jsonl",), "faces.jsonl"),
     Case(fewer, ("outcomes.jsonl", "privacy.jsonl"), "."),
+    Case(frontier, more=("--picture", "500,3000", "--object", "0.25")),
     Case(inversion),
     Case(localization, ("predictions.jsonl",), "predictions.jsonl", ("--all",)),
     Case(matching),

@@ -176,7 +176,8 @@ def test_a_person_reads_a_table_and_what_is_not_protected(
     assert max(map(len, shown.splitlines()[:12])) <= 80
     assert "…" not in shown
     text = " ".join(shown.split())
-    assert "ε per ε per" in text
+    assert "ε per N·ε per E per" in text
+    assert "bytes as words" in text
     assert "descriptor picture" in text
     assert "Not protected: the positions of the keypoints" in text
     assert str(tmp_path / "index.html") in shown.replace("\n", "")

@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from sfumato.core.accounting import Composition, PrivateAnswer
 from sfumato.core.releases import WordRelease
 from sfumato.core.types import Camera, Localization, Pose
 from sfumato.datasets import View
@@ -178,8 +179,12 @@ def test_the_table_shows_the_computed_figures() -> None:
     head = [cell.text for cell in root.iter("th")]
     assert head == list(headings(a_result()))
     raw, ours, paper = (dict(zip(head, line, strict=True)) for line in lines)
-    assert raw["ε per descriptor"] == raw["ε per picture"] == "none"
-    assert (ours["ε per descriptor"], ours["ε per picture"]) == ("8", "320")
+    unprotected = ("ε per descriptor", "N·ε per picture", "E per picture", "advantage per object")
+    assert {raw[name] for name in unprotected} == {"none"}
+    assert (ours["ε per descriptor"], ours["N·ε per picture"]) == ("8", "320")
+    picture, thing = (Composition({PrivateAnswer(8.0, 64, 2): count}) for count in (40, 10))
+    assert ours["E per picture"] == f"{picture.epsilon():,.0f}"
+    assert ours["advantage per object"] == f"{thing.advantage:.3f}"
     assert (ours["within 5 cm, 2°"], ours["wrong pose"], ours["no answer"]) == ("1/2", "0", "1")
     assert (paper["within 5 cm, 2°"], paper["wrong pose"], paper["no answer"]) == ("0/2", "2", "0")
     assert (ours["median error"], paper["median error"]) == ("0.4 cm", "> 10 m")
@@ -202,6 +207,10 @@ def test_machines_read_the_same_figures() -> None:
     assert [line["right"] for line in told["rows"]] == [2, 1, 0]
     assert [line["epsilon_per_picture"] for line in told["rows"]] == [None, 320.0, 320.0]
     assert told["rows"][1]["errors_cm"] == [0.4, None]
+    assert 0 < told["rows"][1]["exact_epsilon_per_picture"] <= 320
+    assert told["rows"][1]["delta"] == 1e-6
+    assert 0 < told["rows"][1]["advantage_per_object"] <= 1
+    assert "advantage_per_object" not in told["rows"][0]
     assert told["right_within"] == {"cm": 5.0, "degrees": 2.0}
 
 

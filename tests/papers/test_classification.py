@@ -14,6 +14,7 @@ from sklearn.datasets import load_digits
 
 from commands import sfumato_json
 from sfumato.classification.validation import hold_out
+from sfumato.core.accounting import Composition, PrivateAnswer
 from sfumato.core.errors import InvalidInput, Mismatch, Missing
 from sfumato_papers.dcaconv import recipes
 from sfumato_papers.dcaconv.classification import (
@@ -90,8 +91,10 @@ def test_noise_costs_accuracy_and_every_row_says_what_a_picture_pays(
         row["epsilon_per_code"]: row["accuracy_percent"] for row in rows if row["learner"] == "knn"
     }
     assert knn[None] > 75 > knn[0.5] + 10  # K = 100 of 700 pictures is far too many
-    assert any("Labels are not protected" in note for note in NOTES)
+    assert "Labels are not protected" in " ".join(NOTES)
     assert any("128" in row for row in table(rows).rows)
+    place = table(rows).heads.index("E")
+    assert [row[place] for row in table(rows).rows] == ["19.8", "∞"] * 2
 
 
 def test_the_encoder_of_each_epsilon_is_chosen_without_test_pictures(
@@ -182,5 +185,7 @@ def test_the_command_prints_the_table_and_draws(
     result = sfumato_json("experiment", capsys, "classification", *data, *options)
     assert len(result["rows"]) == 4
     assert {row["epsilon_per_picture"] for row in result["rows"]} == {1125.0, None}
+    exact = Composition({PrivateAnswer(1.0, 2): 1125}).epsilon()
+    assert {row["exact_per_picture"] for row in result["rows"]} == {exact, None}
     assert all(row["not_protected"] == "labels" for row in result["rows"])
     assert Path(result["plot"]).stat().st_size > 1000

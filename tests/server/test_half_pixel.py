@@ -51,7 +51,7 @@ def look(pose: Pose) -> tuple[Features, NDArray[np.int64]]:
 def exact_problem(gravity: Gravity | None = None) -> tuple[MapRegion, PoseProblem]:
     features, rows = look(QUERY)
     count = np.arange(len(rows))
-    region = MapRegion(np.array([0]), count, rows, np.ones(len(rows)))
+    region = MapRegion(np.array([0]), count, rows, np.ones(len(rows)), np.ones(len(rows)))
     return region, PoseProblem(features.keypoints, POINTS, CAMERA, PoseOptions(), gravity)
 
 

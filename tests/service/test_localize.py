@@ -49,6 +49,10 @@ def test_a_release_gets_the_pose_it_was_taken_from(served: Served) -> None:
     assert np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-9)
     assert found["reason"] is None
     assert found["log10_chance"] < -4
+    assert 0 < found["expected_error"]["position"] < 0.1
+    assert 0 < found["expected_error"]["rotation_deg"] < 1
+    assert found["warning"] is None
+    assert found["camera"] is None
 
 
 def test_a_level_of_a_nested_dictionary_is_served_too(served: Served) -> None:
@@ -85,7 +89,7 @@ def test_malformed_releases_are_refused_with_one_sentence(served: Served) -> Non
     refused(served.localize(room, good[:-1] + bytes([good[-1] ^ 1])), 400, "checksum")
     refused(served.localize(room, patched(good, 8, "<I", 5)), 400, "announces")
     refused(served.localize(room, patched(good, HEADER.size, "<d", float("nan"))), 400, "NaN")
-    refused(served.localize(room, patched(good, HEADER.size, "<d", 1e-200)), 400, "real camera")
+    refused(served.localize(room, patched(good, HEADER.size, "<d", 1e-200)), 400, "focal length")
     refused(served.localize(room, protected(DICTIONARY, camera=None)), 400, "intrinsics")
 
 

@@ -13,6 +13,7 @@ from .files import load_model as load_model
 from .files import save_encoder as save_encoder
 from .files import save_model as save_model
 from .hog import HogWords as HogWords
+from .joined import JoinedCodes as JoinedCodes
 from .knn import PerturbedKNN as PerturbedKNN
 from .knn import neighbours_for as neighbours_for
 from .learner import Learner as Learner

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from sfumato.core.codes import Codes, MapShape, code_type
 from sfumato.core.errors import InvalidInput, Mismatch
 
 #: Channels that OpenCV filters at once; rows of 28 pixels of them stay in a core's first cache.
@@ -45,15 +46,25 @@ class Encoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self._learn(pictures, y)
         return self
 
-    def transform(self, X: Any) -> NDArray[np.uint8]:  # noqa: N803
+    def transform(self, X: Any) -> NDArray[np.unsignedinteger[Any]]:  # noqa: N803
         """Codes in {0, …, d − 1}, flattened from `map_shape_`."""
         check_is_fitted(self, "map_shape_")
         pictures = check_pictures(self, X, reset=False)
-        codes = np.empty((len(pictures), *self.map_shape_), dtype=np.uint8)
+        codes = np.empty((len(pictures), *self.map_shape_), dtype=code_type(self.num_values_))
         for start in range(0, len(pictures), self._block):
             block = slice(start, start + self._block)
             codes[block] = self._encode(pictures[block])
         return codes.reshape(len(pictures), -1)
+
+    @property
+    def cell_shape(self) -> MapShape:
+        """(channels, height, width) of what learners take; of the cells where some were joined."""
+        shape: MapShape = self.map_shape_
+        return shape
+
+    def separate(self, codes: Codes) -> Codes:
+        """Codes as learners take them: the same, unless several cells were joined to one code."""
+        return codes
 
     def to_arrays(self) -> Arrays:
         """Everything `transform` needs, as plain arrays."""

@@ -24,12 +24,14 @@ LEARNERS = {
     "centroid": "centroid:DebiasedCentroid",
     "knn": "knn:PerturbedKNN",
 }
+JOINED = "joined"  # several cells of another encoder in one code
 ENCODERS = {
     "dcaconv": "dcaconv:DCAConv",
     "pixels": "pixels:PixelCodes",
     "hog-words": "hog:HogWords",
     "orientations": "orientations:OrientationCodes",
     "orientation-bits": "orientations:OrientationBits",
+    JOINED: "joined:JoinedCodes",
 }
 
 

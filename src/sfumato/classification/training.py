@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.codes import MapShape, group_releases
+from sfumato.core.codes import Codes, MapShape, group_releases
 from sfumato.core.errors import InvalidInput
 from sfumato.core.releases import CodeRelease
 
 if TYPE_CHECKING:
+    from sfumato.classification.encoder import Encoder
     from sfumato.classification.learner import Learner
 
 
@@ -22,11 +23,13 @@ def train(
     labels: Any = None,
     *,
     map_shape: MapShape | None = None,
+    encoder: Encoder | None = None,
 ) -> Learner:
     """Let a learner learn from releases, each of which may have its own ε; returns the learner.
 
     labels     one for each release; None takes those that the releases carry. Not protected.
     map_shape  of the encoder, where the learner shares answers between neighbouring cells
+    encoder    knows that shape too; needed where it joined several cells to one code
 
     A learner that was trained before learns on.
 
@@ -52,14 +55,19 @@ def train(
             f"each of {len(sent)} releases needs one label, got shape {names.shape}."
         )
     classes = None if hasattr(learner, "classes_") else np.unique(names)
-    for codes, rows in group_releases(sent, map_shape=map_shape):
-        learner.partial_fit(codes, names[rows], classes)
+    shape = map_shape if encoder is None else encoder.map_shape_
+    for codes, rows in group_releases(sent, map_shape=shape):
+        learner.partial_fit(_cells(codes, encoder), names[rows], classes)
         classes = None
     return learner
 
 
-def classify(learner: Learner, releases: Iterable[CodeRelease]) -> NDArray[Any]:
+def classify(
+    learner: Learner, releases: Iterable[CodeRelease], *, encoder: Encoder | None = None
+) -> NDArray[Any]:
     """The class of each release, in their order; noise is taken into account.
+
+    encoder  needed where it joined several cells to one code
 
     >>> import sfumato as sf
     >>> from sfumato.classification import DebiasedCentroid
@@ -71,8 +79,12 @@ def classify(learner: Learner, releases: Iterable[CodeRelease]) -> NDArray[Any]:
     groups = group_releases(releases)
     classes = np.empty(sum(len(rows) for _, rows in groups), dtype=learner.classes_.dtype)
     for codes, rows in groups:
-        classes[rows] = learner.predict(codes)
+        classes[rows] = learner.predict(_cells(codes, encoder))
     return classes
+
+
+def _cells(codes: Codes, encoder: Encoder | None) -> Codes:
+    return codes if encoder is None else encoder.separate(codes)
 
 
 def evaluate(learner: Learner, X: Any, labels: Any) -> float:  # noqa: N803

@@ -10,7 +10,7 @@ from sfumato.cli.options import option
 from sfumato.cli.selection import suppression_text
 from sfumato.core.accounting import DELTA
 from sfumato.core.types import PrivacyEvent
-from sfumato.device.explain import explanation_text, short
+from sfumato.device.explain import explanation_text, objects_text, short
 from sfumato.device.ledger import LEDGER_VARIABLE, Caps, Ledger, default_ledger_path
 
 LedgerOption = Annotated[
@@ -73,7 +73,8 @@ def release_text(
 ) -> dict[str, str]:
     """What leaves with a release, in words: the most important ones, or all of them."""
     text = explanation_text(facts)
-    shown = {name: value for name, value in text.items() if full or name in _IMPORTANT}
+    asked = {*_IMPORTANT, *objects_text(facts)}
+    shown = {name: value for name, value in text.items() if full or name in asked}
     return shown if hidden is None else shown | {"hidden": suppression_text(hidden)}
 
 

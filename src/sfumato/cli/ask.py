@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from sfumato.cli import options as opt
 from sfumato.cli.accounting import (
@@ -19,13 +19,10 @@ from sfumato.cli.files import read_release, refuse_release
 from sfumato.cli.localize import tell_localization
 from sfumato.cli.options import option
 from sfumato.cli.output import JsonFlag, begin_output, emit_facts, note
-from sfumato.cli.selection import Selection, suppression_facts
+from sfumato.cli.selection import Observed, Selection, suppression_facts
 from sfumato.cli.server_options import Question, Server
 from sfumato.core.defaults import DEFAULT_DICTIONARY, DEFAULT_SUBSET_SIZE
 from sfumato.core.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from sfumato.device.filters import Suppression
 
 
 def ask_photo(
@@ -72,9 +69,8 @@ def ask_photo(
     if isinstance(public, Dictionary):
         refuse_given("keeps words that are fetched, and these are here", "cache")
     here = public if isinstance(public, Dictionary) else None
-    hidden: list[Suppression] = []
-    seen_by: list[int] = []
-    filters = selection.filters(here.at(words) if here and words else here, hidden, seen_by)
+    observed = Observed()
+    filters = selection.filters(here.at(words) if here and words else here, observed)
     ledger = account.open()
     facts: dict[str, Any] = {"server": server.server, "map": question.map}
     with question.client(
@@ -92,9 +88,11 @@ def ask_photo(
         begin_output(as_json, announcement(ledger))
 
         def tell(prepared: Prepared) -> None:
-            event, facts["sent"] = release_cost(prepared.release, *seen_by)
-            if hidden:
-                facts["hidden"] = suppression_facts(hidden[0])
+            event, facts["sent"] = release_cost(
+                prepared.release, observed.most_seen_by, observed.found
+            )
+            if observed.hidden:
+                facts["hidden"] = suppression_facts(observed.hidden[0])
             facts["ledger"] = ledger_facts(ledger, event)
             _tell_leaving(facts, ledger_text(facts["ledger"], event), as_json)
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.classification.files import (
+    JOINED,
     LEARNERS,
     learner_class,
     load_encoder,
@@ -27,10 +28,12 @@ from sfumato.cli.options import argument, option, output
 from sfumato.cli.output import JsonFlag, emit
 from sfumato.core.codes import Codes
 from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.releases import CodeRelease
 from sfumato.core.storage import write_file
 from sfumato.core.wire import MAGIC
 
 if TYPE_CHECKING:
+    from sfumato.classification.encoder import Encoder
     from sfumato.classification.learner import Learner
 
 NOT_PROTECTED = ("the labels", "how many codes were sent and where they belong")
@@ -62,15 +65,17 @@ def train(
     as_json: JsonFlag = False,
 ) -> None:
     """What it protects was decided when the releases were made. --labels are needed where the
-    releases carry none; --encoder tells the shape of the code map.
+    releases carry none; --encoder tells the shape of the code map, and is needed for joined codes.
 
     Example: sfumato classify train releases.sfr --labels labels.npy -o model.npz
     """
     refuse_existing(output)
-    shape = None if encoder is None else load_encoder(encoder).map_shape_
+    tool = None if encoder is None else load_encoder(encoder)
     sent = list(read_code_releases(releases))
     if not sent:
         raise InvalidInput(f"{releases} holds no release; nothing was learnt.")
+    _check_joined(sent, tool)
+    shape = None if tool is None else tool.cell_shape
     names = None if labels is None else read_labels(labels, len(sent))
     worst = max(release.epsilon * len(release) for release in sent)
     if update is None:
@@ -80,7 +85,7 @@ def train(
         made, encoder_name, before = load_model(update)
         worst = max(worst, before)
         _check_encoder(encoder_name, sent[0].encoder)
-    train_learner(made, sent, names, map_shape=shape)
+    train_learner(made, sent, names, encoder=tool)
     save_model(output, made, encoder=encoder_name, picture_epsilon=worst)
     facts = {"pictures": len(sent), **_describe(made, worst), "output": str(output)}
     tell_facts(f"wrote {output}", facts, as_json)
@@ -156,17 +161,28 @@ def _predicted(
     made: Learner, encoder_name: str, pictures: Path, encoder: Path | None
 ) -> NDArray[Any]:
     if starts_with(pictures, MAGIC):
-        refuse_given("encodes pictures, and these are releases", "encoder")
         sent = list(read_code_releases(pictures))
         _check_encoder(encoder_name, sent[0].encoder)
-        return classify(made, sent)
+        if sent[0].encoder != JOINED:
+            refuse_given("encodes pictures, and these are releases", "encoder")
+        tool = None if encoder is None else load_encoder(encoder)
+        _check_joined(sent, tool)
+        return classify(made, sent, encoder=tool)
     if encoder is not None:
         tool = load_encoder(encoder)
         _check_encoder(encoder_name, tool.name)
-        return made.predict(_clean(encode(tool, pictures), tool.num_values_))
+        return made.predict(tool.separate(_clean(encode(tool, pictures), tool.num_values_)))
     values, num_values, name = read_codes(pictures, None, made.num_values_)
     _check_encoder(encoder_name, name)
     return made.predict(_clean(values, num_values))
+
+
+def _check_joined(sent: list[CodeRelease], tool: Encoder | None) -> None:
+    """Joined codes can be learnt from only by who knows which cells they hold."""
+    if tool is None and sent[0].encoder == JOINED:
+        raise InvalidInput("--encoder FILE is needed: these codes hold several cells each.")
+    if tool is not None and JOINED in (tool.name, sent[0].encoder):
+        _check_encoder(sent[0].encoder, tool.name)
 
 
 def _clean(values: NDArray[Any], num_values: int) -> Codes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-from sfumato.classification.files import ENCODERS, encoder_class, save_encoder
+from sfumato.classification.files import ENCODERS, JOINED, encoder_class, save_encoder
 from sfumato.cli import options as opt
 from sfumato.cli.classify import tell_facts
 from sfumato.cli.code_files import one_sentence, read_labels, read_table
@@ -14,10 +14,12 @@ from sfumato.cli.files import refuse_existing
 from sfumato.cli.options import argument, option, output
 from sfumato.cli.output import JsonFlag
 from sfumato.cli.values import whole_numbers
+from sfumato.core.checks import check_choice, check_count
 from sfumato.core.errors import InvalidInput
 
 #: Encoders that are the same whatever pictures they are shown.
 FIXED = ("orientations", "orientation-bits")
+KINDS = tuple(name for name in ENCODERS if name != JOINED)
 
 
 @applies(
@@ -32,7 +34,7 @@ def run(
     output: Annotated[Path, output("The encoder's file (.npz).")],
     labels: opt.Labels = None,
     kind: Annotated[
-        str, option(f"{', '.join(ENCODERS)}; {' and '.join(FIXED)} learn nothing.", metavar="NAME")
+        str, option(f"{', '.join(KINDS)}; {' and '.join(FIXED)} learn nothing.", metavar="NAME")
     ] = "orientation-bits",
     filters: Annotated[
         str, option("dcaconv: L1,L2; 5,4 gives codes of 16 values.", metavar="N,N")
@@ -43,6 +45,7 @@ def run(
     ] = None,
     stride: Annotated[int, option("orientations, orientation-bits: pixels between cells.")] = 2,
     margin: Annotated[int, option("orientations: pixels without cells.")] = 0,
+    join: Annotated[int, option("Cells that one code holds, answered together.")] = 1,
     as_json: JsonFlag = False,
 ) -> None:
     """Devices then share the encoder; those that learn see these pictures as they are.
@@ -61,7 +64,10 @@ def run(
         }
     elif kind == "orientation-bits":
         options = {"num_directions": 16 if orientations is None else orientations, "stride": stride}
+    check_choice("encoder", kind, KINDS)
     empty = encoder_class(kind)(**options)
+    if check_count("join", join, low=1) > 1:
+        empty = encoder_class(JOINED)(empty, join)
     if labels is None and kind == "dcaconv":
         raise InvalidInput("--labels FILE is needed: dcaconv learns from labelled pictures.")
     images = read_table(pictures, "pictures", "images", "array")
@@ -72,6 +78,7 @@ def run(
     channels, height, width = made.map_shape_
     facts = {
         "encoder": made.name,
+        "cells_per_code": join,
         "codes_per_picture": channels * height * width,
         "map_shape": [channels, height, width],
         "values_per_code": made.num_values_,

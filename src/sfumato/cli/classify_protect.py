@@ -23,21 +23,34 @@ from sfumato.cli.protect import (
     check_request,
     tell_written,
 )
+from sfumato.core.accounting import DELTA
 from sfumato.core.errors import InvalidInput
 from sfumato.core.randomness import SecureRandom
 from sfumato.core.releases import Release
+from sfumato.core.spending import epsilon_per_answer
 from sfumato.core.storage import NewFile
 from sfumato.core.streams import join_releases
 from sfumato.core.types import PrivacyEvent
 from sfumato.core.wire import largest_size
+from sfumato.device.explain import guess_sentence, short
 from sfumato.device.protect import keep_release
 
 
-@applies(CHARGED)
+@applies(CHARGED | {"--total-epsilon": "not --epsilon"})
 def run(
     pictures: Annotated[Path, argument("FILE", "Pictures, or codes (idx, .npy, .npz).")],
-    epsilon: Annotated[float, option("ε of each code that is sent.")],
     *,
+    epsilon: Annotated[
+        float | None, option("ε of each code that is sent.", shown="from --total-epsilon")
+    ] = None,
+    total_epsilon: Annotated[
+        float | None,
+        option(
+            "Instead: E at δ = 1e-6 that all codes of a picture may have together.",
+            metavar="E",
+            shown="from --epsilon",
+        ),
+    ] = None,
     output: OutputOption = None,
     encoder: opt.Encoder = None,
     values: Annotated[
@@ -63,6 +76,11 @@ def run(
     if not len(codes):
         raise InvalidInput("there is no picture in this file; nothing was written.")
     sent_labels = None if labels is None else read_labels(labels, len(codes))
+    if epsilon is None:
+        if total_epsilon is None:
+            raise InvalidInput("give --epsilon for each code, or --total-epsilon for a picture.")
+        sent = codes.shape[1] if num_sent is None else num_sent
+        epsilon = epsilon_per_answer(total_epsilon, sent, num_values=num_values)
     mechanism = RandomizedResponse(epsilon, num_values, num_sent)
     event = mechanism.event(codes[0])
     facts = _facts(event, codes, num_values, encoder_name) | {"labels_sent": labels is not None}
@@ -109,21 +127,42 @@ def _facts(
         "unit": event.unit,
         "epsilon_per_unit": event.epsilon,
         "epsilon_per_picture": event.picture_epsilon,
+        **_whole_picture(event),
         "private": event.is_private,
         "not_protected": list(event.not_protected),
     }
 
 
+def _whole_picture(event: PrivacyEvent) -> dict[str, Any]:
+    """What all codes of a picture promise together; nothing where they are sent without noise."""
+    if event.composition is None or not event.is_private:
+        return {}
+    return {
+        "exact_epsilon_per_picture": event.composition.epsilon(),
+        "delta": DELTA,
+        "advantage_per_picture": event.composition.advantage,
+    }
+
+
 def _text(facts: dict[str, Any]) -> dict[str, str]:
-    epsilon, total = facts["epsilon_per_unit"], facts["epsilon_per_picture"]
     sent, all_codes = facts["codes_sent_per_picture"], facts["codes_per_picture"]
     size = f"{facts['bytes']:,} bytes, " if "bytes" in facts else ""
     return {
         "leaves the device": f"{size}{facts['pictures']:,} pictures, {sent:,} of {all_codes:,} "
         f"codes each, {facts['values_per_code']} values a code",
-        "guarantee": "none: the codes are sent without noise"
-        if epsilon is None
-        else f"ε = {epsilon:g} for {facts['unit']}, {total:g} for a whole picture",
+        **_guarantee_text(facts),
         "labels": "sent as they are" if facts["labels_sent"] else "not sent",
         "not protected": ", ".join(facts["not_protected"]),
+    }
+
+
+def _guarantee_text(facts: dict[str, Any]) -> dict[str, str]:
+    epsilon, total = facts["epsilon_per_unit"], facts["epsilon_per_picture"]
+    if epsilon is None:
+        return {"guarantee": "none: the codes are sent without noise"}
+    return {
+        "guarantee": f"ε = {epsilon:g} for {facts['unit']}, {total:g} for a whole picture",
+        "whole picture": f"exactly, E = {short(facts['exact_epsilon_per_picture'])} except with "
+        f"probability {facts['delta']:g}; who guesses which of two pictures it was "
+        f"{guess_sentence(facts['advantage_per_picture'])}",
     }

@@ -165,7 +165,7 @@ def check_options(ctx: typer.Context, rules: Iterable[tuple[str, str]]) -> None:
     def holds(condition: str) -> bool:
         flag, _, values = condition.partition("=")
         value = ctx.params[names[flag] or ""]
-        return str(value) in values.split(",") if values else value not in (None, False, [])
+        return str(value) in values.split(",") if values else value not in (None, False, [], ())
 
     for options, needed in sorted(rules, key=lambda rule: not rule[1].startswith("not ")):
         for flag in options.split():

@@ -73,13 +73,15 @@ def _make(output: Path) -> None:
 
 
 def _print(result: DemoResult, page: Path) -> None:
-    from sfumato.pages.demo_text import cells, headings, notes, short_name
+    from sfumato.pages.demo_text import NOT_IN_TERMINAL, cells, headings, notes, short_name, sizes
 
     size, words = result.settings.subset_size, result.dictionary.num_words
     table = make_table(header_style="dim", padding=(0, 1, 0, 0))
     table.add_column("sent, to whom", no_wrap=True, vertical="bottom")
-    lines = [cells(row, result)[2:] for row in result.rows]
-    for name, *column in zip(headings(result)[2:], *lines, strict=True):
+    names = headings(result)
+    shown = [place for place, name in enumerate(names) if name not in NOT_IN_TERMINAL]
+    lines = [[cells(row, result)[place] for place in shown] for row in result.rows]
+    for name, *column in zip([names[place] for place in shown], *lines, strict=True):
         # ε must keep its unit: a heading is wrapped between words and never cut.
         width = max(map(len, [*name.split(), *column]))
         table.add_column(name, justify="right", vertical="bottom", width=width)
@@ -94,6 +96,6 @@ def _print(result: DemoResult, page: Path) -> None:
         )
         console.print(table)
         console.print()
-        for note in notes(result):
+        for note in (sizes(result), *notes(result)):
             console.print(note)
         console.print(f"\nThe page: {page}", soft_wrap=True)

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from sfumato.server.mapping import Map
 
 
-@applies({"--query": "--pairs"})
+@applies(
+    {"--query": "--pairs", "--motion --odometry": "--before", "--before": "not --pairs"},
+)
 def run(
     release: opt.Release,
     map: Annotated[Path, option("The folder of a map.", metavar="MAP")],
@@ -32,17 +34,38 @@ def run(
         Path | None, option("hloc's pairs.txt: search only the images it lists for --query.")
     ] = None,
     query: Annotated[str | None, option("The query's name in --pairs.", metavar="NAME")] = None,
+    before: Annotated[
+        list[Path] | None,
+        option("A release the device made before this one; repeat, in order.", metavar="RELEASE"),
+    ] = None,
+    motion: Annotated[
+        Path | None,
+        option("How it moved: lines of RELEASE qw qx qy qz tx ty tz, camera from odometry."),
+    ] = None,
+    odometry: Annotated[
+        str, option("Error of the motion between two releases: of the way, and an angle.")
+    ] = "2%/0.5deg",
     as_json: JsonFlag = False,
 ) -> None:
     """The map is here; `sfumato ask` asks the map of a server.
+
+    With --before several releases of a moving device are asked together, and the pose of the
+    last is told. Each was charged to the ledger when it was made.
 
     Exit code 0: localized. 1: not localized. 2: bad input.
 
     Example: sfumato localize out.sfr --map map/
     """
+    from sfumato.cli.localize_frames import localize_frames
     from sfumato.server.localize import localize
     from sfumato.server.mapping import Map
 
+    if before:
+        found = localize_frames(
+            [*before, release], motion, odometry, Map.load(map), dictionary, camera
+        )
+        tell_localization(found[-1], as_json, {"frames": len(found)})
+        return
     sent = read_release(release, purpose="localize")
     if sent.kind != "words":
         refuse_given(f"has words, and this release has {sent.kind}", "dictionary")
@@ -92,6 +115,9 @@ def tell_localization(
         "num_matches": result.num_matches,
         "log10_chance": round(result.log10_chance, 2),
         "reason": result.reason,
+        "expected_error": None,
+        "warning": result.warning,
+        "camera": None,
     }
     shown = {
         "inliers": f"{result.num_inliers} of {result.num_matches} candidate matches",
@@ -107,6 +133,21 @@ def tell_localization(
         shown["camera at"] = _row(pose.center, 3) + " (in the map's unit)"
         shown["cam_from_world"] = f"quaternion {_row(pose.quaternion, 6)} (w x y z)"
         shown["  translation"] = _row(pose.translation, 3)
+    if result.error is not None:
+        error = result.error
+        facts["expected_error"] = {
+            "position": error.position,
+            "rotation_deg": error.rotation_deg,
+            "covariance": error.covariance.tolist(),
+        }
+        shown["expected error"] = (
+            f"{error.position:.3g} in the map's unit and {error.rotation_deg:.2g}°; nine poses of "
+            "ten are nearer"
+        )
+    if result.camera is not None:
+        facts["camera"] = result.camera.as_dict()
+    if result.warning is not None:
+        shown["warning"] = result.warning
     if result.reason is not None:
         shown["reason"] = result.reason
     emit(as_json, facts | (more or {}), "localized" if result.localized else "not localized", shown)

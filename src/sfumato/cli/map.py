@@ -187,6 +187,8 @@ def _show(world: Map, folder: Path, *, as_json: bool) -> None:
             "folder": str(folder),
         },
     )
+    for warning in [] if as_json else figures["warnings"]:
+        note(f"warning: {warning}")
     for part in [] if as_json else world.facts.get("scenes", [world.facts]):
         for name, reason in part.get("unreadable", []):
             note(f"left out {name}: {reason}")

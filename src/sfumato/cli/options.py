@@ -9,6 +9,7 @@ import typer
 
 from sfumato.core import types
 from sfumato.core.errors import InvalidInput
+from sfumato.core.lens import check_possible
 
 
 def option(
@@ -76,4 +77,6 @@ def parse_camera(text: str, image_size: tuple[int, int]) -> types.Camera:
         raise InvalidInput(
             f"camera must be MODEL,param,param,… with numbers, got {text!r}."
         ) from None
-    return types.Camera(model, *image_size, params)
+    camera = types.Camera(model, *image_size, params)
+    check_possible(camera)  # before anything is charged or sent
+    return camera

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from sfumato.cli import options as opt
 from sfumato.cli.accounting import (
@@ -18,15 +18,16 @@ from sfumato.cli.command import applies
 from sfumato.cli.options import option, output
 from sfumato.cli.output import JsonFlag, begin_output, emit
 from sfumato.cli.own_code import MechanismOptions, find_extractor, make_own, read_options
-from sfumato.cli.selection import Selection, suppression_facts
+from sfumato.cli.selection import Observed, Selection, suppression_facts
 from sfumato.core.defaults import DEFAULT_DICTIONARY, DEFAULT_SUBSET_SIZE, LIFT_STRATEGIES
 from sfumato.core.errors import InvalidInput
 
-if TYPE_CHECKING:
-    from sfumato.device.filters import Suppression
-
 OutputOption = Annotated[Path | None, output("The release to write (.sfr).", shown="none")]
 ExplainFlag = Annotated[bool, option("Say what leaves the device, in words.", "--explain")]
+RAW_WARNING = (
+    "NOTHING IS PROTECTED: raw descriptors show what the picture shows, and a picture can be made "
+    "from them again. Give this file only to a server that may see the picture."
+)
 CHARGED = {"--ledger --no-ledger --session --cap --cap-exact": "--output"}
 
 
@@ -34,10 +35,11 @@ CHARGED = {"--ledger --no-ledger --session --cap --cap-exact": "--output"}
     CHARGED
     | {
         "--subset-size": "--epsilon",
-        "--epsilon --decoys --object": "not --lift",
+        "--epsilon --decoys --object --object-detector": "not --lift",
         "--subset-size --lift": "not --mechanism",
         "--dimension --precision --dither": "--lift",
         "--mechanism-options": "--mechanism",
+        "--epsilon --subset-size --lift --mechanism --words --decoys --object": "not --raw",
     }
 )
 def run(
@@ -61,6 +63,10 @@ def run(
     dither: Annotated[
         float, option("Noise added before lifting, against the vertex attack: .1 on.")
     ] = 0.0,
+    raw: Annotated[
+        bool,
+        option("Send descriptors as they are, to compare with. NOTHING IS PROTECTED.", "--raw"),
+    ] = False,
     mechanism: Annotated[
         str | None,
         option(
@@ -82,7 +88,7 @@ def run(
     as_json: JsonFlag = False,
 ) -> None:
     """Every descriptor becomes ω random words, with a proven ε. With --lift each becomes a
-    subspace instead: no ε, and known attacks undo it.
+    subspace instead: no ε, and known attacks undo it. With --raw descriptors leave as they are.
 
     What is written with -o is charged first: to your own ledger, unless --ledger names another
     or --no-ledger says that nothing is to be counted. Without -o nothing is kept and nothing is
@@ -93,7 +99,7 @@ def run(
     from sfumato.core.randomness import SecureRandom
     from sfumato.core.storage import NewFile
     from sfumato.device.explain import explain
-    from sfumato.device.mechanisms import SubsetMechanism, SubspaceLifting
+    from sfumato.device.mechanisms import Plain, SubsetMechanism, SubspaceLifting
     from sfumato.device.protect import Pipeline, keep_release, release_size, select, send
     from sfumato.dictionary import Dictionary
 
@@ -104,6 +110,8 @@ def run(
     if mechanism is not None:
         given = read_options(mechanism_options) | ({} if epsilon is None else {"epsilon": epsilon})
         chosen = make_own(mechanism, "a mechanism", given, dictionary=public)
+    elif raw:
+        chosen = Plain()
     elif lift is not None:
         chosen = SubspaceLifting(lift, dimension, public, precision=precision, dither=dither)
     elif epsilon is not None:
@@ -111,11 +119,10 @@ def run(
     else:
         raise InvalidInput(
             "give --epsilon for words with a guarantee, --lift STRATEGY for subspaces without "
-            "one, or --mechanism MODULE:NAME for your own."
+            "one, --mechanism MODULE:NAME for your own, or --raw to protect nothing."
         )
-    hidden: list[Suppression] = []
-    seen_by: list[int] = []
-    filters = selection.filters(public, hidden, seen_by)
+    observed = Observed()
+    filters = selection.filters(public, observed)
     rng = SecureRandom()
     own = public.extractor if extractor is None else find_extractor(extractor)
     pipeline = Pipeline(chosen, extractor=own, filters=filters)
@@ -133,10 +140,13 @@ def run(
         if file is not None:
             keep_release(file, release.to_bytes())
     chance = chosen.keep_probability if isinstance(chosen, SubsetMechanism) else None
-    facts = explain(release, event, chance, *seen_by)
-    if hidden:
-        facts["hidden"] = suppression_facts(hidden[0])
+    facts = explain(release, event, chance, observed.most_seen_by, observed.found)
+    if observed.hidden:
+        facts["hidden"] = suppression_facts(observed.hidden[0])
     shown = release_text(facts, facts.get("hidden"), full=explain_only)
+    if raw:
+        facts["warning"] = RAW_WARNING
+        shown = {"warning": RAW_WARNING, **shown}
     if output is not None:
         facts["ledger"] = ledger_facts(ledger, event)
         shown |= ledger_text(facts["ledger"], event)

@@ -33,7 +33,8 @@ def _root(
 ) -> None:
     """Privacy toolkit for image features: protect, work with, attack and measure.
 
-    First: sfumato demo. Then: sfumato protect IMAGE --explain --epsilon 8
+    First: sfumato demo. Then: sfumato protect IMAGE --explain --epsilon 8. Every mechanism on one
+    map, utility against leak: sfumato frontier, short for sfumato experiment frontier
     """
 
 
@@ -109,6 +110,9 @@ COMMANDS: dict[str, tuple[str, str] | LazyGroup] = {
     "completion": ("completion:run", "Print what makes a shell complete commands and options."),
 }
 
+#: Short names: what is typed, and what it stands for.
+SHORT = {"frontier": ("experiment", "frontier")}
+
 
 def make_root() -> LazyGroup:
     """The command `sfumato` with all its commands."""
@@ -124,13 +128,18 @@ def make_root() -> LazyGroup:
     )
 
 
+def in_full(words: list[str]) -> list[str]:
+    """A command with what its short name stands for."""
+    return [*SHORT.get(words[0], words[:1]), *words[1:]] if words else []
+
+
 COMPLETE_VARIABLE = "_SFUMATO_COMPLETE"  # set by the shell's completion
 _LOST = "the output cannot be written ({}); what was to be shown is lost."
 
 
 def run_command(words: list[str]) -> int:
     """Run one command; its exit code."""
-    output = sys.stdout
+    words, output = in_full(words), sys.stdout
     try:
         if COMPLETE_VARIABLE in os.environ:
             from typer.completion import completion_init  # type: ignore[attr-defined]

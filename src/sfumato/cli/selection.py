@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -15,8 +15,39 @@ from sfumato.core.errors import InvalidInput
 if TYPE_CHECKING:
     from sfumato.detectors import Detector
     from sfumato.device.filters import Suppression
+    from sfumato.device.objects import SeenObject
     from sfumato.device.protect import Filter, PictureFilter
     from sfumato.dictionary import Dictionary
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What filters saw in a picture, for the device's own eyes."""
+
+    hidden: list[Suppression] = field(default_factory=list)
+    seen_by: list[int] = field(default_factory=list)
+    objects: list[Sequence[SeenObject]] = field(default_factory=list)
+
+    @property
+    def found(self) -> Sequence[SeenObject] | None:
+        """The objects that were found; None where nobody asked for any."""
+        return self.objects[0] if self.objects else None
+
+    @property
+    def most_seen_by(self) -> int | None:
+        """How many descriptors see the object that one asked about."""
+        return self.seen_by[0] if self.seen_by else None
+
+
+def parse_object(text: str) -> tuple[float, float]:
+    """Width and height from "80x60"."""
+    try:
+        width, height = map(float, text.lower().split("x"))
+    except ValueError:
+        raise InvalidInput(
+            f"--object must be WIDTHxHEIGHT in pixels, such as 80x60, got {text!r}."
+        ) from None
+    return width, height
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +59,7 @@ class Selection:
         "--object-limit": "--object",
         "--classes": "--detector",
         "--margin --reach --decoys": "--suppress --boxes --mask --detector",
-        "--timeout": "--suppress --detector",
+        "--timeout": "--suppress --detector --object-detector",
     }
 
     keep: Annotated[int | None, option("Send N keypoints.", shown="all")] = None
@@ -45,6 +76,14 @@ class Selection:
     object: Annotated[
         str | None,
         option("An object to say what it gives away: its size in pixels.", metavar="WIDTHxHEIGHT"),
+    ] = None
+    object_detector: Annotated[
+        str | None,
+        option(
+            "Objects to say what each gives away: person, face, text, boxes as JSON, a YOLO file, "
+            "or module:name of your own detector.",
+            metavar="NAME",
+        ),
     ] = None
     object_limit: Annotated[
         int | None,
@@ -91,29 +130,20 @@ class Selection:
     @property
     def object_size(self) -> tuple[float, float] | None:
         """Width and height of the object one asks about."""
-        if self.object is None:
-            return None
-        try:
-            width, height = map(float, self.object.lower().split("x"))
-        except ValueError:
-            raise InvalidInput(
-                f"--object must be WIDTHxHEIGHT in pixels, such as 80x60, got {self.object!r}."
-            ) from None
-        return width, height
+        return None if self.object is None else parse_object(self.object)
 
     def filters(
-        self, public: Dictionary | None, hidden: list[Suppression], seen_by: list[int]
+        self, public: Dictionary | None, observed: Observed
     ) -> tuple[Filter | PictureFilter, ...]:
-        """What these options ask for; what was hidden, and how many descriptors see an object,
-        is appended to the lists."""
-        return tuple(self._filters(public, hidden, seen_by))
+        """What these options ask for; what they see is told to `observed`."""
+        return tuple(self._filters(public, observed))
 
     def _filters(
-        self, public: Dictionary | None, hidden: list[Suppression], seen_by: list[int]
+        self, public: Dictionary | None, observed: Observed
     ) -> Iterator[Filter | PictureFilter]:
         from sfumato.device.filters import ConstantCount, Decoys, Suppress
         from sfumato.device.filters.keep import keep_filter
-        from sfumato.device.objects import CapDensity, CountSeen
+        from sfumato.device.objects import CapDensity, CountObjects, CountSeen
 
         if self.needs_words and public is None:
             raise InvalidInput("decoys are public words: --dictionary must be one that is here.")
@@ -125,14 +155,17 @@ class Selection:
                 reach=self.reach,
                 decoys=Decoys(public) if self.decoys and public else None,
                 timeout=self.timeout,
-                report=hidden.append,
+                report=observed.hidden.append,
             )
         if self.keep is not None:
             yield keep_filter(self.keep, self.keep_by)
         if (size := self.object_size) is not None:
             if self.object_limit is not None:
                 yield CapDensity(self.object_limit, size)
-            yield CountSeen(size, seen_by.append)
+            yield CountSeen(size, observed.seen_by.append)
+        if self.object_detector is not None:
+            found = observed.objects.append
+            yield CountObjects(_any_detector(self.object_detector), found, timeout=self.timeout)
         if self.constant_count is not None and public:
             yield ConstantCount(self.constant_count, public)
 
@@ -147,13 +180,30 @@ class Selection:
             yield GivenMask.read(self.mask)
         if self.detector is None:
             return
-        if ":" in self.detector and not Path(self.detector).exists():
+        if _is_own(self.detector):
             if self.classes is not None:
                 raise InvalidInput("--classes applies only to a YOLO file; leave it out.")
             yield load_ready(self.detector, "a detector")
         else:
             chosen = None if self.classes is None else names(self.classes)
             yield YoloFile(Path(self.detector), classes=chosen)
+
+
+def _is_own(text: str) -> bool:
+    return ":" in text and not Path(text).exists()
+
+
+def _any_detector(text: str) -> tuple[Detector, ...]:
+    """Detectors by name, from a file, or your own."""
+    from sfumato.detectors import GivenBoxes, YoloFile, find_detectors
+
+    if _is_own(text):
+        return (load_ready(text, "a detector"),)
+    if not Path(text).exists():
+        return find_detectors(names(text))
+    if Path(text).suffix == ".json":
+        return (GivenBoxes.read(Path(text)),)
+    return (YoloFile(Path(text)),)
 
 
 def suppression_facts(hidden: Suppression) -> dict[str, Any]:

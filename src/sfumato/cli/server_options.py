@@ -80,6 +80,14 @@ class Question:
         float | None, option("Refuse to send more ε per descriptor.", shown="that of --epsilon")
     ] = None
     min_words: Annotated[int, option("Refuse to send words of a smaller |K|.")] = 1024
+    max_exact: Annotated[
+        float | None,
+        option(
+            "Refuse to send a picture that costs more: E at δ = 1e-6.",
+            metavar="E",
+            shown="no limit",
+        ),
+    ] = None
     deadline: Annotated[float, option("Seconds the answer may take.")] = 120.0
 
     def client(self, server: Server, **options: Any) -> Client:
@@ -87,6 +95,7 @@ class Question:
             map=self.map,
             max_epsilon=self.max_epsilon,
             min_words=self.min_words,
+            max_exact=self.max_exact,
             deadline=self.deadline,
             timeout=30.0,
             **options,

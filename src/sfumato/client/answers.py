@@ -10,8 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 from sfumato.client.errors import BadAnswer, printable
 from sfumato.core.checks import MAX_EPSILON
 from sfumato.core.errors import InvalidInput
+from sfumato.core.pose_error import PoseError
 from sfumato.core.releases import MAX_WORDS, KeypointRelease
-from sfumato.core.types import Localization, Pose
+from sfumato.core.types import Camera, Localization, Pose
 
 _Count = Annotated[int, Field(ge=0, le=1 << 53)]
 _Text = Annotated[str, Field(max_length=4096)]
@@ -53,7 +54,11 @@ class _MapList(_Checked):
 
 
 class Advice(_Checked):
-    """What a server recommends for one of its maps. ε holds per descriptor."""
+    """What a server recommends for one of its maps. ε holds per descriptor.
+
+    epsilon_per_picture        N·ε, and exact_epsilon_per_picture E at this δ, of a picture that
+                               sends as many keypoints as recommended; None from older servers
+    """
 
     epsilon: Annotated[float, Field(gt=0, le=MAX_EPSILON)]
     num_words: Annotated[int, Field(ge=2, le=MAX_WORDS)]
@@ -61,12 +66,30 @@ class Advice(_Checked):
     max_keypoints: Annotated[int, Field(ge=4, le=1 << 24)] | None
     dictionary: _Fingerprint
     epsilon_per_picture: Annotated[FiniteFloat, Field(ge=0)] | None = None
+    exact_epsilon_per_picture: Annotated[FiniteFloat, Field(ge=0)] | None = None
+    delta: Annotated[FiniteFloat, Field(gt=0, lt=1)] | None = None
     not_protected: Annotated[tuple[_Text, ...], Field(max_length=32)] = ()
 
 
 class _Transform(_Checked):
     rotation: tuple[_Vector, _Vector, _Vector]
     translation: _Vector
+
+
+_SixNumbers = Annotated[tuple[FiniteFloat, ...], Field(min_length=6, max_length=6)]
+
+
+class _ExpectedError(_Checked):
+    position: Annotated[FiniteFloat, Field(ge=0)]
+    rotation_deg: Annotated[FiniteFloat, Field(ge=0, le=180)]
+    covariance: Annotated[tuple[_SixNumbers, ...], Field(min_length=6, max_length=6)]
+
+
+class _UsedCamera(_Checked):
+    model: _Text
+    width: _Count
+    height: _Count
+    params: Annotated[tuple[FiniteFloat, ...], Field(max_length=16)]
 
 
 class _Answer(_Checked):
@@ -77,6 +100,10 @@ class _Answer(_Checked):
     num_matches: _Count
     log10_chance: FiniteFloat
     reason: _Text | None
+    # Servers older than these say nothing about them.
+    expected_error: _ExpectedError | None = None
+    warning: _Text | None = None
+    camera: _UsedCamera | None = None
 
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -139,4 +166,28 @@ def read_answer(body: bytes, release: KeypointRelease) -> Localization:
         pose.center, answer.center, rtol=0, atol=1e-6 * size
     ):
         raise BadAnswer("the server's pose and the center it gives are not the same place.")
-    return Localization(pose, answer.num_inliers, answer.num_matches, answer.log10_chance, reason)
+    return Localization(
+        pose,
+        answer.num_inliers,
+        answer.num_matches,
+        answer.log10_chance,
+        reason,
+        error=_error(answer.expected_error),
+        warning=None if answer.warning is None else printable(answer.warning),
+        camera=_camera(answer.camera),
+    )
+
+
+def _error(told: _ExpectedError | None) -> PoseError | None:
+    if told is None:
+        return None
+    return PoseError(told.position, told.rotation_deg, np.array(told.covariance))
+
+
+def _camera(told: _UsedCamera | None) -> Camera | None:
+    if told is None:
+        return None
+    try:
+        return Camera(told.model, told.width, told.height, told.params)
+    except InvalidInput as error:
+        raise BadAnswer(f"the server's camera cannot be one: {error}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -12,13 +13,16 @@ from numpy.typing import NDArray
 
 from sfumato.client.answers import Advice
 from sfumato.client.pins import family_of, fingerprints_of
-from sfumato.core.checks import check_count, check_epsilon
+from sfumato.client.release_cost import release_cost
+from sfumato.core.accounting import DELTA
+from sfumato.core.checks import as_number, check_count, check_epsilon
 from sfumato.core.defaults import DEFAULT_SUBSET_SIZE
 from sfumato.core.errors import InvalidInput, Mismatch, NotPrivate
 from sfumato.core.randomness import SecureRandom
 from sfumato.core.releases import KeypointRelease, Release, WordRelease
 from sfumato.core.storage import NewFile
-from sfumato.core.types import Camera
+from sfumato.core.types import Camera, PrivacyEvent
+from sfumato.device.explain import short
 from sfumato.device.ledger import Ledger
 from sfumato.device.mechanisms import SubsetMechanism
 from sfumato.device.protect import (
@@ -42,14 +46,18 @@ class Limits:
     max_epsilon  the most ε per descriptor; with a limit nothing leaves without a guarantee.
                  None: no limit
     min_words    the smallest |K|
+    max_exact    the most a picture may cost by exact composition: E at δ = 10⁻⁶. None: no limit
     """
 
     max_epsilon: float | None = None
     min_words: int = 1024
+    max_exact: float | None = None
 
     def __post_init__(self) -> None:
         if self.max_epsilon is not None:
             check_epsilon(self.max_epsilon)
+        if self.max_exact is not None and not as_number("max_exact", self.max_exact) > 0:
+            raise InvalidInput(f"max_exact must be above 0, got {self.max_exact!r}.")
         check_count("min_words", self.min_words, low=2)
 
     def check(self, epsilon: float | None, num_words: int | None) -> None:
@@ -65,6 +73,20 @@ class Limits:
             raise NotPrivate(
                 f"this client uses dictionaries of at least {self.min_words:,} words, this one "
                 f"has {num_words:,}; nothing was sent."
+            )
+
+    def check_picture(self, event: PrivacyEvent) -> None:
+        """Refuse a picture that would cost more than E, or has no guarantee."""
+        if self.max_exact is None:
+            return
+        composition = event.composition if event.is_private else None
+        cost = math.inf if composition is None else composition.epsilon()
+        if cost > self.max_exact:
+            what = "no guarantee" if math.isinf(cost) else f"E = {short(cost)}"
+            raise NotPrivate(
+                f"this client lets out at most E = {self.max_exact:g} per picture at δ = "
+                f"{DELTA:g}, this one has {what}; nothing was sent. Send fewer keypoints, or a "
+                "smaller ε per descriptor."
             )
 
 
@@ -137,6 +159,12 @@ class Prepared:
     data: bytes = field(repr=False)
     path: Path | None = None
 
+    @property
+    def cost(self) -> dict[str, Any]:
+        """What it cost, as `explain` says it: N·ε and E of the picture, the advantage for a small
+        object in it, and what is not protected."""
+        return release_cost(self.release)[1]
+
 
 def draw(
     image: Image,
@@ -165,6 +193,7 @@ def draw(
     event = pipeline.mechanism.event(features)
     dictionary = getattr(pipeline.mechanism, "dictionary", None)
     limits.check(event.epsilon, None if dictionary is None else dictionary.num_words)
+    limits.check_picture(event)
     if file is not None:
         file.reserve(release_size(features, pipeline.mechanism))
     release = send(features, pipeline.mechanism, rng=rng, ledger=ledger, camera=camera)
@@ -192,6 +221,7 @@ def check_leaving(
         )
     if not len(release):
         raise InvalidInput("the release has no keypoints; there is nothing to ask with it.")
+    limits.check_picture(release_cost(release)[0])
     if not isinstance(release, WordRelease):
         limits.check(getattr(release, "epsilon", None), None)
         return release

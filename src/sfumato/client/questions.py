@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from sfumato.client.answers import MapInfo, read_answer, read_map
 from sfumato.client.device import Image, Prepared, check_leaving, draw
@@ -17,6 +19,7 @@ from sfumato.client.outbox import Outbox, release_name
 from sfumato.client.steps import Flow, work
 from sfumato.client.upload import TarStream
 from sfumato.core.errors import InvalidInput, SfumatoError
+from sfumato.core.lens import check_possible
 from sfumato.core.releases import KeypointRelease, Release
 from sfumato.core.storage import NewFile
 from sfumato.core.types import Camera, Localization
@@ -28,11 +31,15 @@ PathLike = str | os.PathLike[str]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one waiting release: an answer, or an error and it still waits."""
+    """What became of one waiting release: an answer, or an error and it still waits.
+
+    cost  of the release, charged when it was drawn; None where its file cannot be read
+    """
 
     path: Path
     localization: Localization | None
     error: SfumatoError | None
+    cost: Mapping[str, Any] | None = None
 
 
 @dataclass(kw_only=True)
@@ -49,6 +56,7 @@ class Questions(Lookups):
 
         Needs no network unless words are missing.
         """
+        check_possible(camera)  # before anything is charged
         pipeline = yield from self.pipeline()
 
         def drawn() -> Prepared | None:
@@ -142,11 +150,14 @@ class Questions(Lookups):
             raise InvalidInput("this client has no outbox; give outbox= a folder.")
         outcomes: list[Outcome] = []
         for path in (yield from work(outbox.waiting)):
+            cost = None
             try:
-                answer = yield from self.send(path, map=map)
-                outcomes.append(Outcome(path, answer, None))
+                prepared = yield from work(partial(_as_prepared, path))
+                cost = prepared.cost
+                answer = yield from self.send(prepared, map=map)
+                outcomes.append(Outcome(path, answer, None, cost))
             except SfumatoError as problem:
-                outcomes.append(Outcome(path, None, problem))
+                outcomes.append(Outcome(path, None, problem, cost))
                 if isinstance(problem, ServerError) and not _concerns_one(problem):
                     break
         return outcomes

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from sfumato.core.odds import subset_coin
 from sfumato.core.releases import KeypointRelease, PlainRelease, SubspaceRelease, WordRelease
 from sfumato.core.types import NOT_PROTECTED, PrivacyEvent
 from sfumato.device.explain import explain
+from sfumato.device.objects import SeenObject
 
 
 def release_cost(
-    release: KeypointRelease, seen_by: int | None = None
+    release: KeypointRelease,
+    seen_by: int | None = None,
+    objects: Sequence[SeenObject] | None = None,
 ) -> tuple[PrivacyEvent, dict[str, Any]]:
     """What it cost; and bytes, ε per descriptor and per picture, and what is not protected.
 
     seen_by  how many descriptors see the object that one asks about
+    objects  that detectors found, told on the device alone
     """
     epsilon: float | None = getattr(release, "epsilon", None)
     exposed: tuple[str, ...] = NOT_PROTECTED
@@ -35,4 +40,4 @@ def release_cost(
     event = PrivacyEvent(
         mechanism, epsilon, len(release), "one descriptor", exposed, num_values, subset_size
     )
-    return event, explain(release, event, chance, seen_by)
+    return event, explain(release, event, chance, seen_by, objects)

@@ -51,6 +51,7 @@ class ClientSettings:
         outbox: PathLike | None = None,
         max_epsilon: float | None = None,
         min_words: int = 1024,
+        max_exact: float | None = None,
         timeout: float = 30.0,
         deadline: float = 120.0,
         tries: int = 4,
@@ -75,6 +76,8 @@ class ClientSettings:
         outbox        a folder that keeps each release from its charge until its answer
         max_epsilon   the most ε per descriptor that leaves here; `epsilon` if left out
         min_words     the smallest |K|
+        max_exact     the most E at δ = 10⁻⁶ that one picture may cost; a session's total is capped
+                      by its ledger: `Ledger(path, caps=Caps(exact=…))`
         timeout, deadline, tries   seconds per operation, seconds per question, sendings
         allow_http    send without TLS to other machines than this one
         verify        an SSLContext for certificates of your own; TLS is always checked
@@ -105,7 +108,7 @@ class ClientSettings:
                 recipe.pipeline(words)  # what cannot be is refused here, not at the first picture
         if max_epsilon is None and epsilon is not None and math.isfinite(epsilon):
             max_epsilon = epsilon
-        limits = Limits(max_epsilon, min_words)
+        limits = Limits(max_epsilon, min_words, max_exact)
         if recipe is not None:
             size = words.num_words if isinstance(words, Dictionary) else None
             limits.check(epsilon, size if num_words is None else num_words)

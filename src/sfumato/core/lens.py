@@ -6,6 +6,7 @@ added and taken away here and nowhere else: use `project`, `unproject` and `from
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,44 @@ _NEWTON_STEPS = 25
 _STEP = 1e-6
 
 
+#: Focal lengths of real cameras, over the longer side of the picture: 157° to about 1° wide.
+_SHORTEST, _LONGEST = 0.1, 50.0
+_LARGEST_RATIO = 2.0  # of the two focal lengths
+_LARGEST_DISTORTION = 1e3
+
+
+def check_possible(camera: Camera, name: str = "the camera") -> None:
+    """Refuse intrinsics that no camera has; a pose computed with them would only look right.
+
+    >>> from sfumato.core.lens import check_possible
+    >>> check_possible(sf.Camera("SIMPLE_PINHOLE", 640, 480, (500.0, 320.0, 240.0)))
+    """
+    longest, (fx, fy) = max(camera.width, camera.height), focal_lengths(camera)
+    if not _SHORTEST * longest <= min(fx, fy) <= max(fx, fy) <= _LONGEST * longest:
+        raise InvalidInput(
+            f"the focal length of {name} must be {_SHORTEST:g} to {_LONGEST:g} times the longer "
+            f"side of the picture, {longest} pixels, got {fx if fx == fy else (fx, fy)}; check "
+            "that it is in pixels of this picture."
+        )
+    if max(fx, fy) > _LARGEST_RATIO * min(fx, fy):
+        raise InvalidInput(
+            f"the two focal lengths of {name} must be alike, got {fx:g} and {fy:g}; check the "
+            "order of the parameters."
+        )
+    x, y = _center(camera)
+    if not (0 <= x <= camera.width and 0 <= y <= camera.height):
+        raise InvalidInput(
+            f"the principal point of {name} must lie in the picture of {camera.width}×"
+            f"{camera.height} pixels, got ({x:g}, {y:g}); check the order of the parameters and "
+            "the picture's size."
+        )
+    if any(abs(value) > _LARGEST_DISTORTION for value in _lens(camera)):
+        raise InvalidInput(
+            f"the distortion of {name} must be below {_LARGEST_DISTORTION:g}; check the order of "
+            "the parameters."
+        )
+
+
 def from_corner(keypoints: NDArray[Any]) -> NDArray[np.float64]:
     """Keypoints counted from the corner of the first pixel, as COLMAP and PoseLib count."""
     return np.asarray(keypoints, dtype=np.float64) + HALF_PIXEL
@@ -29,6 +68,17 @@ def from_corner(keypoints: NDArray[Any]) -> NDArray[np.float64]:
 def focal_lengths(camera: Camera) -> tuple[float, float]:
     """Focal lengths in x and y, in pixels."""
     return camera.params[0], camera.params[camera.num_focals - 1]
+
+
+def principal_point(camera: Camera) -> NDArray[np.float64]:
+    """Where the camera's axis meets the picture, counted as keypoints are."""
+    return _center(camera) - HALF_PIXEL
+
+
+def with_focal(camera: Camera, factor: float) -> Camera:
+    """The same camera with its focal lengths multiplied."""
+    focals = [factor * value for value in camera.params[: camera.num_focals]]
+    return replace(camera, params=(*focals, *camera.params[camera.num_focals :]))
 
 
 def project(camera: Camera, points_in_camera: NDArray[Any]) -> NDArray[np.float64]:
@@ -40,6 +90,19 @@ def project(camera: Camera, points_in_camera: NDArray[Any]) -> NDArray[np.float6
     pixels -= HALF_PIXEL
     pixels[~(points_in_camera[:, 2] > 0)] = np.nan
     return pixels
+
+
+def projection_slopes(camera: Camera, points_in_camera: NDArray[Any]) -> NDArray[np.float64]:
+    """(N, 2, 3) how `project` moves, in pixels, with each coordinate of the (N, 3) points."""
+    depth = points_in_camera[:, 2:, None]
+    flat = points_in_camera[:, :2] / depth[:, 0]
+    slopes = np.zeros((len(flat), 2, 3))
+    slopes[:, :, :2] = np.eye(2) / depth
+    slopes[:, :, 2] = -flat / depth[:, 0]
+    if not _is_pinhole(camera):
+        bent = np.stack([_slope(camera, flat, axis) for axis in (0, 1)], axis=2)
+        slopes = bent @ slopes
+    return np.asarray(slopes * np.array(focal_lengths(camera))[:, None])
 
 
 def unproject(camera: Camera, pixels: NDArray[Any]) -> NDArray[np.float64]:

@@ -21,6 +21,7 @@ from sfumato.core.frozen import (
     frozen_array,
 )
 from sfumato.core.geometry import is_rotation
+from sfumato.core.pose_error import PoseError
 
 #: COLMAP's camera models that sfumato understands, and how many parameters each has.
 CAMERA_MODELS = {
@@ -205,6 +206,9 @@ class Localization:
     num_matches    candidate matches they were found among
     log10_chance   log10 of the expected number of poses at least this good by pure chance; a
                    pose is given only where this is far below 0
+    error          how far the pose is expected to be off; None where that is not known
+    warning        what cannot be trusted, in one sentence
+    camera         the pose was computed with this one, where the given one clearly does not fit
 
     >>> sf.Localization(None, 9, 200, -1.5, "9 inliers, 12 needed").localized
     False
@@ -215,6 +219,9 @@ class Localization:
     num_matches: int
     log10_chance: float
     reason: str | None = None
+    error: PoseError | None = None
+    warning: str | None = None
+    camera: Camera | None = None
 
     @property
     def localized(self) -> bool:

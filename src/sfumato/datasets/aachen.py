@@ -21,6 +21,8 @@ import numpy as np
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.progress import Progress, silent
 from sfumato.core.types import Camera
+from sfumato.datasets.layouts.common import rows_of
+from sfumato.datasets.layouts.hloc import listed_camera
 from sfumato.datasets.scenes import Problem, Query
 from sfumato.features.folder import extract_folder
 from sfumato.features.h5 import read_features
@@ -69,19 +71,8 @@ def read_query_lists(folder: Path) -> dict[str, Camera]:
     """Intrinsics of all queries, by name, from the lists of day and night."""
     cameras: dict[str, Camera] = {}
     for path in sorted(folder.glob(_LISTS)):
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-            words = line.split()
-            if not words:
-                continue
-            try:
-                name, model, width, height, *params = words
-                numbers = tuple(float(value) for value in params)
-                cameras[name] = Camera(model, int(width), int(height), numbers)
-            except ValueError as error:
-                raise InvalidInput(
-                    f"{path} must say name, model, width, height and parameters in each line, "
-                    f"line {number} does not: {error}"
-                ) from None
+        for line, words in rows_of(path, "list of queries"):
+            cameras[words[0]] = listed_camera(words, path, line)
     if not cameras:
         raise InvalidInput(f"there is no list of queries {_LISTS} in {folder}.")
     return cameras

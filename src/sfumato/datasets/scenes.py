@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +16,13 @@ from numpy.typing import NDArray
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
 from sfumato.core.types import Camera, Features, Pose
-from sfumato.features.folder import list_images
+from sfumato.datasets.query_rule import QueryRule
+from sfumato.features.folder import extract_folder
 from sfumato.features.h5 import read_features
 from sfumato.server.mapping import Map, build_map_from_scenes, moved, read_scene
 from sfumato.server.mapping.pairs import read_pairs
+from sfumato.server.mapping.scenes import Scene
 from sfumato.server.upright import Gravity
-
-#: Every fourth photograph of a scene is a query: the first, the fifth, …
-QUERY_STEP = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +40,20 @@ class Query:
 class Problem:
     """A map and what is to be found in it.
 
-    data    how tables name the data
-    scenes  scenes of the map; names of their images begin with "scene/" where there are several
+    data     how tables name the data
+    scenes   scenes of the map; names of their images begin with "scene/"
+    rule     how queries were chosen, as text
+    foreign  a map of other places, in which every pose is wrong; None where there is none
+    skipped  how many pictures of the data were left out, by the reason
     """
 
     data: str
     world: Map
     queries: tuple[Query, ...]
     scenes: tuple[str, ...]
+    rule: str = ""
+    foreign: Map | None = None
+    skipped: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def fingerprint(self) -> str:
@@ -58,6 +65,15 @@ class Problem:
         for query in self.queries:
             digest.update(f"|{query.name}|{len(query.features)}".encode())
         return digest.hexdigest()
+
+    @property
+    def has_control(self) -> bool:
+        """Whether there is a map in which the queries cannot be found."""
+        return self.foreign is not None or len(self.scenes) > 1
+
+    def control_map(self, scene: str) -> Map:
+        """The foreign map, or this one without the queries' own scene."""
+        return self.without_scene(scene) if self.foreign is None else self.foreign
 
     def without_scene(self, scene: str) -> Map:
         """The map as if this scene had never been photographed: the control."""
@@ -98,48 +114,120 @@ class Problem:
 
 
 def open_scenes(
-    folders: Sequence[str | Path], work: str | Path, *, progress: Progress = silent
+    folders: Sequence[str | Path | Scene],
+    work: str | Path,
+    *,
+    queries: QueryRule | None = None,
+    distractors: Sequence[str | Path | Scene] = (),
+    foreign: Sequence[str | Path | Scene] = (),
+    extractor: str = "sift",
+    progress: Progress = silent,
 ) -> Problem:
-    """All scenes in one map; every fourth photograph of each is a query and not in it.
+    """All scenes in one map; the pictures that are queries stay out of it.
 
-    work  a folder in which features and the map are kept for the next time
+    work         a folder in which features and the map are kept for the next time
+    queries      which pictures are queries; without it every fourth
+    distractors  further scenes in the map, which no query shows
+    foreign      scenes of a second map, in which no query may be found
     """
-    scenes = {scene.name: scene for scene in map(read_scene, folders)}
-    queries: dict[str, list[str]] = {}
-    for name, scene in scenes.items():
-        if scene.cameras is None or scene.poses is None:
-            raise InvalidInput(f"{name} has no cameras.json with poses to compare with.")
-        queries[name] = list(list_images(scene.images)[::QUERY_STEP])
-    held = {f"{name}/{image}" for name, images in queries.items() for image in images}
-    features, stored = Path(work) / "features", Path(work) / "map"
-    if not stored.exists():
-        build_map_from_scenes(
-            folders, hold_out=held.__contains__, work=features, progress=progress
-        ).save(stored)
-    world = Map.load(stored)
-    if held & set(world.image_names) or not set(scenes) == _scenes_of(world):
-        raise InvalidInput(f"{stored} is a map of other pictures; give another folder.")
+    rule = queries or QueryRule("step")
+    scenes = {scene.name: scene for scene in _read(folders)}
+    others = {scene.name: scene for scene in _read(distractors)}
+    asked = {name: _choose(rule, scene) for name, scene in scenes.items()}
+    held = {f"{one.name}/{picture}" for source, one, pictures in asked.values()
+            if source is None for picture in pictures}  # fmt: skip
+    features = Path(work) / "features"
+    build = partial(build_map_from_scenes, extractor=extractor, work=features, progress=progress)
+    world = _kept_map(
+        Path(work) / "map",
+        partial(build, [*scenes.values(), *others.values()], hold_out=held.__contains__),
+        _names_of([*scenes.values(), *others.values()]) - held,
+        extractor,
+    )
     offsets = _offsets(world.facts)
-    asked = []
-    for name, images in queries.items():
-        cameras, poses = scenes[name].cameras or {}, scenes[name].poses or {}
-        for image in images:
-            if image not in cameras or image not in poses:
-                raise InvalidInput(f"the cameras.json of {name} lacks {image}, which is a query.")
-            asked.append(
-                Query(
-                    name=f"{name}/{image}",
-                    scene=name,
-                    features=read_features(features / name / "features.h5", image),
-                    camera=cameras[image],
-                    truth=moved(poses[image], offsets[name]),
-                )
-            )
-    return Problem(" + ".join(scenes), world, tuple(asked), tuple(scenes))
+    found: list[Query] = []
+    for name, (source, scene, pictures) in asked.items():
+        place = features / name
+        if source is not None:
+            place = Path(work) / "queries" / name
+            place.mkdir(parents=True, exist_ok=True)
+            extract_folder(scene.images, place / "features.h5", extractor=extractor,
+                           progress=progress, names=pictures)  # fmt: skip
+        found += [
+            _query(scene, picture, name, place / "features.h5", offsets[name])
+            for picture in pictures
+        ]
+    if not found:
+        raise InvalidInput(f"the rule {rule} makes no picture a query; choose another.")
+    elsewhere = [*_read(foreign)]
+    foreign_map = None
+    if elsewhere:
+        foreign_map = _kept_map(
+            Path(work) / "foreign", partial(build, elsewhere), _names_of(elsewhere), extractor
+        )
+    skipped = Counter[str]()
+    for scene in (*scenes.values(), *others.values(), *elsewhere):
+        skipped.update(scene.skipped)
+    return Problem(
+        " + ".join(scenes),
+        world,
+        tuple(found),
+        (*scenes, *others),
+        rule=str(rule),
+        foreign=foreign_map,
+        skipped=dict(skipped),
+    )
 
 
-def _scenes_of(world: Map) -> set[str]:
-    return {name.split("/")[0] for name in world.image_names}
+def _read(folders: Sequence[str | Path | Scene]) -> Iterator[Scene]:
+    for one in folders:
+        scene = one if isinstance(one, Scene) else read_scene(one)
+        if scene.cameras is None or scene.poses is None:
+            raise InvalidInput(f"{scene.name} has no cameras.json with poses to compare with.")
+        yield scene
+
+
+def _choose(rule: QueryRule, scene: Scene) -> tuple[Path | None, Scene, tuple[str, ...]]:
+    """The queries of a scene: the folder they have of their own, the scene that knows them."""
+    own = rule.other_folder(scene)
+    if own is not None:
+        source = read_scene(own)
+        if source.cameras is None:
+            raise InvalidInput(f"the folder of queries {own} has no cameras.json with intrinsics.")
+        return own, source, source.pictures
+    return None, scene, rule.choose(scene.pictures, scene=scene.name, split=scene.queries)
+
+
+def _query(scene: Scene, picture: str, name: str, features: Path, offset: Sequence[float]) -> Query:
+    camera, pose = (scene.cameras or {}).get(picture), (scene.poses or {}).get(picture)
+    if camera is None:
+        raise InvalidInput(f"the intrinsics of {picture} in {name}, which is a query, are missing.")
+    return Query(
+        name=f"{name}/{picture}",
+        scene=name,
+        features=read_features(features, picture),
+        camera=camera,
+        truth=None if pose is None else moved(pose, offset),
+    )
+
+
+def _kept_map(stored: Path, build: Callable[[], Map], wanted: set[str], extractor: str) -> Map:
+    """The map in a folder, built where there is none; refused if it is of other pictures."""
+    if not stored.exists():
+        build().save(stored)
+    world = Map.load(stored)
+    unreadable = {
+        f"{scene['name']}/{name}"
+        for scene in world.facts["scenes"]
+        for name, _ in scene.get("unreadable", ())
+    }
+    if set(world.image_names) | unreadable != wanted | unreadable or world.extractor != extractor:
+        raise InvalidInput(f"{stored} is a map of other pictures; give another folder.")
+    return world
+
+
+def _names_of(scenes: Iterable[Scene]) -> set[str]:
+    return {f"{scene.name}/{picture}" for scene in scenes for picture in scene.pictures}
 
 
 def _offsets(facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from sfumato.core.accounting import DELTA, Composition
 from sfumato.core.releases import KeypointRelease, Release, SubspaceRelease, WordRelease
 from sfumato.core.types import PrivacyEvent
+from sfumato.device.objects import SeenObject
 
 #: An object for which a guarantee is shown where nobody names one: about a small face.
 SMALL_OBJECT = 10
@@ -18,10 +20,13 @@ def explain(
     event: PrivacyEvent,
     keep_probability: float | None,
     seen_by: int | None = None,
+    objects: Sequence[SeenObject] | None = None,
 ) -> dict[str, Any]:
     """Facts about one release, for people and for machines; never its content.
 
     seen_by  how many descriptors see the object that one asks about
+    objects  that detectors found; where they are is told here, on the device, and nowhere else.
+             None: nobody asked
     """
     size = len(release.to_bytes())
     facts: dict[str, Any] = {"mechanism": event.mechanism, "bytes": size}
@@ -42,6 +47,8 @@ def explain(
     facts["private"] = event.is_private
     if event.is_private:
         facts |= promise(event, seen_by)
+        if objects is not None:
+            facts["objects"] = [_object_facts(event, one) for one in objects]
     facts["not_protected"] = list(event.not_protected)
     return facts
 
@@ -51,10 +58,7 @@ def promise(event: PrivacyEvent, seen_by: int | None = None) -> dict[str, Any]:
     composition = event.composition
     if composition is None:
         return {}
-    seen_by = SMALL_OBJECT if seen_by is None else seen_by
-    per_object = Composition(
-        {answer: min(seen_by, event.num_units) for answer in composition.answers}
-    )
+    per_object = _seen_by(event, SMALL_OBJECT if seen_by is None else seen_by)
     return {
         "delta": DELTA,
         "exact_epsilon_per_picture": composition.epsilon(),
@@ -64,14 +68,53 @@ def promise(event: PrivacyEvent, seen_by: int | None = None) -> dict[str, Any]:
     }
 
 
+def _seen_by(event: PrivacyEvent, count: int) -> Composition:
+    """What so many descriptors of a release promise together."""
+    answers = {} if event.composition is None else event.composition.answers
+    return Composition({answer: min(count, event.num_units) for answer in answers})
+
+
+def _object_facts(event: PrivacyEvent, one: SeenObject) -> dict[str, Any]:
+    promised = _seen_by(event, one.seen_by)
+    return {
+        "what": one.what,
+        "box": list(one.box),
+        "seen_by": promised.num_answers,
+        "exact_epsilon": promised.epsilon(),
+        "advantage": promised.advantage,
+        "told_to_the_server": False,
+    }
+
+
+def objects_text(facts: dict[str, Any]) -> dict[str, str]:
+    """What each object gives away, in words; empty where nobody asked."""
+    if facts.get("objects") == []:
+        return {"objects": "none found; what a detector misses is not counted"}
+    text = {}
+    for number, one in enumerate(facts.get("objects", ()), start=1):
+        left, top, right, bottom = one["box"]
+        text[f"object {number}"] = (
+            f"{one['what']}, {right - left:.0f} × {bottom - top:.0f} pixels at {left:.0f}, "
+            f"{top:.0f} (the server is not told): seen by {one['seen_by']:,} descriptors; who "
+            f"tells two contents of it apart {guess_sentence(one['advantage'])} "
+            f"(E = {short(one['exact_epsilon'])})"
+        )
+    return text
+
+
 def advantage_sentence(advantage: float) -> str:
-    """What an advantage means, in a sentence that a person understands."""
+    """What an advantage means for an object, in a sentence that a person understands."""
+    return (
+        "who tries to tell two contents of it apart, and knows everything else, "
+        f"{guess_sentence(advantage)}"
+    )
+
+
+def guess_sentence(advantage: float) -> str:
+    """How often a guess between two may be right."""
     right = math.ceil(50 + 50 * advantage - 1e-9)
     often = "every time" if right >= 100 else f"at most {right} times in 100"
-    return (
-        "who tries to tell two contents of it apart, and knows everything else, may be right "
-        f"{often}, where guessing is right 50 times"
-    )
+    return f"may be right {often}, where guessing is right 50 times"
 
 
 def promise_sentences(event: PrivacyEvent) -> str:
@@ -113,8 +156,10 @@ def explanation_text(facts: dict[str, Any]) -> dict[str, str]:
             f"its position and a {facts['subspace_dimension']}-dimensional subspace of "
             f"{facts['ambient_dimension']} dimensions that its descriptor lies in"
         )
+    if facts["mechanism"] == "plain":
+        text["each keypoint sends"] = "its position and its descriptor, as it is"
     if facts["epsilon_per_unit"] is not None:
-        text |= _guarantee_text(facts)
+        text |= _guarantee_text(facts) | objects_text(facts)
     else:
         bare = facts["mechanism"] in ("plain", "quantize")
         text["guarantee"] = "none: no noise is added, nothing is hidden" if bare else "none"

@@ -7,7 +7,7 @@ about a face must count every descriptor whose support touches the face, whereve
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from sfumato.core.checks import as_number, check_count
 from sfumato.core.errors import InvalidInput
 from sfumato.core.types import Features
+from sfumato.detectors.base import Detector
+from sfumato.detectors.run import TIMEOUT, detect
 
 #: How far a descriptor sees, in diameters of its keypoint. Of OpenCV's SIFT: the corner of the
 #: turned 4×4 grid with its interpolation is at 3·½·√2·2.5 = 5.3, the blur before it reaches four or
@@ -132,6 +134,62 @@ class CountSeen:
 
     def __call__(self, features: Features, *, rng: object = None) -> Features:
         self.report(most_in_window(features, self.size))
+        return features
+
+
+@dataclass(frozen=True)
+class SeenObject:
+    """One object that a detector found. For the device's own eyes: it says where something is.
+
+    what     its class, such as "face"
+    box      left, top, right, bottom in pixels
+    seen_by  descriptors that see into the box
+    """
+
+    what: str
+    box: tuple[float, float, float, float]
+    seen_by: int
+
+
+@dataclass(frozen=True)
+class CountObjects:
+    """Keep every keypoint, and report each object that detectors find and how many see into it.
+
+    report   is told on the device; nothing of it is released
+    reach    how far a descriptor sees, in diameters of its keypoint
+    timeout  seconds for each detector
+
+    It counts the keypoints that reach it: put it behind the filters that drop some. A detector
+    that raises, hangs or answers nonsense stops the release.
+
+    >>> from sfumato.detectors import GivenBoxes
+    >>> picture = np.random.default_rng(0).integers(0, 256, (64, 64), dtype=np.uint8)
+    >>> corner = GivenBoxes(sf.Boxes(np.array([[0.0, 0.0, 9.0, 9.0]]), ("logo",), np.ones(1)))
+    >>> found = []
+    >>> count = sf.CountObjects(corner, found.extend)
+    >>> release = sf.protect(picture, sf.Pipeline(sf.Plain(), filters=(count,)))
+    >>> [(one.what, one.seen_by) for one in found], len(release)
+    ([('logo', 8)], 16)
+    """
+
+    detectors: Detector | Sequence[Detector]
+    report: Callable[[Sequence[SeenObject]], None]
+    reach: float | None = None
+    timeout: float = TIMEOUT
+
+    def look(
+        self, features: Features, picture: NDArray[np.uint8], *, rng: object = None
+    ) -> Features:
+        """The features as they are, after a look at the picture they come from."""
+        many = self.detectors
+        detectors = tuple(many) if isinstance(many, Sequence) else (many,)
+        found = []
+        for boxes in detect(detectors, picture, timeout=self.timeout):
+            counts = count_in_boxes(features, boxes.corners, self.reach)
+            for what, box, count in zip(boxes.classes, boxes.corners, counts, strict=True):
+                left, top, right, bottom = map(float, box)
+                found.append(SeenObject(what, (left, top, right, bottom), int(count)))
+        self.report(found)
         return features
 
 

@@ -61,8 +61,9 @@ def extract_folder(
     weights: str | Path | None = None,
     strict: bool = False,
     progress: Progress = silent,
+    names: Sequence[str] | None = None,
 ) -> FolderReport:
-    """Extract every picture below a folder into one features file.
+    """Extract every picture below a folder, or those named, into one features file.
 
     Stopped at any moment, even killed, the file is what it was before, and the same call
     goes on where it stopped. Pictures are distinguished by name: one that changed since is not
@@ -73,7 +74,7 @@ def extract_folder(
 
     if isinstance(extractor, str):
         check_request(extractor, max_keypoints=max_keypoints, weights=weights)
-    names = list_images(folder)
+    names = list_images(folder) if names is None else tuple(names)
     unreadable: list[tuple[str, str]] = []
     done = keypoints = 0
     with FeatureWriter(
@@ -97,7 +98,7 @@ def extract_folder(
             writer.add(name, features)
             done += 1
             keypoints += len(features)
-        if len(unreadable) == len(names):
+        if names and len(unreadable) == len(names):
             name, reason = unreadable[0]
             raise InvalidInput(
                 f"none of the {len(names)} pictures in {folder} can be read; "

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from sfumato import __version__
+from sfumato.core.accounting import DELTA
 from sfumato.core.types import PrivacyEvent
-from sfumato.device.explain import promise_sentences
+from sfumato.device.explain import SMALL_OBJECT, promise, promise_sentences, short
 from sfumato.pages.demo_result import OURS, PAPER, RAW, Answer, DemoResult, Row
 
 #: Beyond this a pose is nowhere near the room, and more digits would say nothing.
@@ -40,7 +41,9 @@ def headings(result: DemoResult) -> tuple[str, ...]:
         "what is sent",
         "localized by",
         "ε per descriptor",
-        "ε per picture",
+        "N·ε per picture",
+        "E per picture",
+        "advantage per object",
         "bytes per picture",
         f"within {limits}",
         "wrong pose",
@@ -58,6 +61,7 @@ def cells(row: Row, result: DemoResult) -> tuple[str, ...]:
         METHODS[row.method],
         "none" if row.epsilon is None else f"{row.epsilon:g}",
         "none" if row.picture_epsilon is None else f"{row.picture_epsilon:,.0f}",
+        *_promised(row, result),
         f"{row.median_bytes:,.0f}",
         f"{row.num_right}/{total}",
         str(row.num_wrong),
@@ -67,12 +71,41 @@ def cells(row: Row, result: DemoResult) -> tuple[str, ...]:
     )
 
 
+#: What a terminal of 80 columns has no room for; `sizes` says it in a sentence.
+NOT_IN_TERMINAL = ("what is sent", "localized by", "bytes per picture", "server time")
+
+
+def sizes(result: DemoResult) -> str:
+    """How much is sent and how long the server takes, for the row whose examples are shown."""
+    raw, shown = result.of(RAW)[0], result.shown
+    return (
+        f"A picture takes {shown.median_bytes:,.0f} bytes as words and {raw.median_bytes:,.0f} as "
+        f"raw descriptors; the server takes {shown.median_seconds:.2f} s for one."
+    )
+
+
 def exact_promise(row: Row, result: DemoResult) -> str:
     """What the median picture costs as a whole, and what an object in it may give away."""
+    return promise_sentences(_event(row, result))
+
+
+def promise_facts(row: Row, result: DemoResult) -> dict[str, Any]:
+    """The same as numbers; empty for raw descriptors, which promise nothing."""
+    return {} if row.epsilon is None else promise(_event(row, result))
+
+
+def _event(row: Row, result: DemoResult) -> PrivacyEvent:
     keypoints = int(np.median([answer.num_keypoints for answer in row.answers]))
     words, size = result.dictionary.num_words, result.settings.subset_size
-    event = PrivacyEvent("subset", row.epsilon, keypoints, "one descriptor", (), words, size)
-    return promise_sentences(event)
+    return PrivacyEvent("subset", row.epsilon, keypoints, "one descriptor", (), words, size)
+
+
+def _promised(row: Row, result: DemoResult) -> tuple[str, str]:
+    facts = promise_facts(row, result)
+    if not facts:
+        return "none", "none"
+    advantage = facts["advantage_per_object"]
+    return short(facts["exact_epsilon_per_picture"]), f"{advantage:.3f}"
 
 
 def sent(row: Row, result: DemoResult) -> str:
@@ -123,7 +156,10 @@ def notes(result: DemoResult) -> tuple[str, ...]:
         f"cm and {settings.max_deg:g}°, every other one that is returned counts as wrong; the "
         "median error is over all poses returned.",
         *_wrong_poses(result),
-        "ε per picture is N·ε: what all N descriptors of the median picture add up to.",
+        "N·ε per picture is what all N descriptors of the median picture add up to; E per picture "
+        f"counts them exactly, except with probability {DELTA:g}. With an advantage of a, who "
+        f"tells two contents of an object apart that {SMALL_OBJECT} descriptors see is right "
+        "with probability (1 + a)/2 at most.",
         not_protected_sentence(result),
     )
 
@@ -166,6 +202,7 @@ def _row_dict(row: Row, result: DemoResult) -> dict[str, Any]:
         "localized_by": METHODS[row.method],
         "epsilon_per_descriptor": row.epsilon,
         "epsilon_per_picture": row.picture_epsilon,
+        **promise_facts(row, result),
         "true_word_sent_probability": row.keep_probability,
         "bytes_per_picture": row.median_bytes,
         "queries": len(row.answers),

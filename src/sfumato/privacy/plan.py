@@ -1,264 +1,268 @@
-"""Which |K|, ω and number of keypoints suit a map and an ε: tried on the map's own images.
+"""Which |K|, ω, ε and keypoints localize a wanted share at the least price: tried on the map.
 
-Every trial takes an image of the map as if it were a query: its features are protected on the
-device's side, localized on the server's, with the image itself left out of the map. What comes
-out is a prediction for queries that look like the map's images; harder ones will do worse.
+Images of the map are asked about with their surroundings left out (`stretches.py`), protected as a
+device would and localized as a server would (`rehearsal.py`). Settings race (`race.py`), and the
+winner is tried once more with fresh draws: that share is the prediction.
 """
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.checks import as_number, check_count, check_epsilon, check_same_extractor
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import RandomSource, SecureRandom
-from sfumato.core.releases import WordRelease
-from sfumato.core.types import Features
-from sfumato.device.mechanisms import SubsetMechanism
 from sfumato.dictionary import Dictionary
-from sfumato.server.localize import LocalizeOptions, best_pose, match_release
+from sfumato.privacy.interval import clustered_wilson
+from sfumato.privacy.plan_grid import Grid, check_photos, settings_of
+from sfumato.privacy.price import Price, check_limit, check_unit
+from sfumato.privacy.race import EPSILONS, Point, Race, settle
+from sfumato.privacy.rehearsal import Question, Rehearsal, Setting, Trial
+from sfumato.privacy.stretches import ViewChange
 from sfumato.server.mapping.map import Map
-from sfumato.server.pose import PoseProblem
-from sfumato.server.retrieval import retrieve_map_regions
 
-
-@dataclass(frozen=True)
-class Grid:
-    """What is tried.
-
-    keypoints     counts; 0 stands for all of an image's
-    subset_sizes  ω
-    level_step    1 tries all levels of a dictionary, 2 every second one, the largest always
-    """
-
-    keypoints: tuple[int, ...] = (0, 2000, 1000, 500)
-    subset_sizes: tuple[int, ...] = (1, 2)
-    level_step: int = 1
+#: The share that is wanted where neither a share nor a limit is given.
+SHARE = 0.9
+_CONFIRMING = 20  # images that decide on the last steps of ε
+_SHOWN = 8  # settings besides the recommended one
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One setting and what it gave."""
+    """One setting with its ε, what it costs, and what it gave.
 
-    num_words: int
-    subset_size: int
-    max_keypoints: int | None
+    price     of a picture that sends as many keypoints as the setting allows
+    interval  95 %, of images like those that were tried
+    is_fresh  tried again after it was chosen; the share of others is that of lucky draws
+    """
+
+    setting: Setting
+    epsilon: float
+    price: Price
     localized: int
     trials: int
-    picture_epsilon: float  # mean over the images tried
+    interval: tuple[float, float]
     bytes_per_picture: float
     seconds: float  # median on this machine, server's side
+    is_fresh: bool = False
 
     @property
     def share(self) -> float:
         return self.localized / self.trials
 
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Wilson's 95 % interval of the share."""
-        n, p, z = self.trials, self.share, 1.96
-        middle = (p + z * z / (2 * n)) / (1 + z * z / n)
-        half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-        return max(middle - half, 0.0), min(middle + half, 1.0)
-
 
 @dataclass(frozen=True)
 class Plan:
-    """All settings tried, best first. ε holds per descriptor; pictures compose to N·ε.
+    """The recommended setting, others that were tried, and for which queries it is meant.
 
-    hidden  the share of every picture's keypoints that was taken away as suppression would
+    unit           of the price: total (N·ε), picture (E at δ = 1e-6) or object (advantage)
+    share, at_most what was asked for
+    view_changes   of the images that were asked about, to the nearest view left in the map
     """
 
-    epsilon: float
-    picture_epsilon: float | None
-    choices: tuple[Choice, ...]
-    hidden: float = 0.0
+    unit: str
+    share: float | None
+    at_most: float | None
+    recommended: Choice
+    others: tuple[Choice, ...]
+    view_changes: tuple[ViewChange, ...]
+    question: Question
+    num_trials: int
+    seconds: float
 
     @property
-    def recommended(self) -> Choice:
-        return self.choices[0]
+    def reaches(self) -> bool:
+        """Whether the recommended setting gave the share that is wanted."""
+        return self.share is None or self.recommended.share >= self.share
 
 
 def plan(
     world: Map,
-    dictionary: Dictionary,
+    dictionary: Dictionary | Sequence[Dictionary],
     *,
-    epsilon: float,
-    picture_epsilon: float | None = None,
+    share: float | None = None,
+    at_most: float | None = None,
+    unit: str = "picture",
+    epsilon: float | None = None,
+    epsilons: tuple[float, float] = EPSILONS,
     keep: int | None = None,
-    hidden: float = 0.0,
-    num_images: int = 10,
+    photos: Mapping[str, NDArray[np.uint8]] | None = None,
+    num_trials: int = 80,
     grid: Grid | None = None,
-    max_distance: float = 0.25,
-    max_angle_deg: float = 2.0,
-    options: LocalizeOptions | None = None,
+    question: Question | None = None,
+    rng: RandomSource | None = None,
     progress: Progress = silent,
 ) -> Plan:
-    """Try the dictionary's levels, subset sizes and keypoint counts on images of the map.
+    """The cheapest setting that localizes a wanted share; or the best within a limit on the price.
 
-    picture_epsilon  the most a whole picture may spend: limits keypoints to B/ε
-    keep             devices send this many keypoints and no other number is tried
-    hidden           share of the keypoints that suppression is expected to take, as one box
-    max_distance     a trial succeeds within this distance, in the map's unit, and max_angle_deg
+    dictionary  one or several; all their levels may be tried
+    share       wanted, above 0 and at most 1; .9 where neither it nor a limit is given
+    at_most     limit on the price. With a share too: the cheapest within the limit
+    unit        of the price: "picture" (E at δ = 1e-6), "total" (N·ε) or "object" (advantage)
+    epsilon     per descriptor, where it is given; otherwise searched for between `epsilons`
+    keep        devices send this many keypoints and no other number is tried
+    photos      the map's pictures by name, for objects and for keypoints kept by stability
+    num_trials  that the prediction is made with: different images as far as there are any
 
-    >>> from sfumato.privacy.plan import Grid
+    >>> from sfumato.privacy.plan_grid import Grid
     >>> from sfumato.datasets import GallerySettings, load_gallery, map_scene
     >>> room = load_gallery(settings=GallerySettings(320, 240, num_mapping=8, num_queries=2))
-    >>> world = map_scene(room)
-    >>> grid = Grid(keypoints=(0,), subset_sizes=(2,), level_step=20)
+    >>> grid = Grid(keypoints=(0,), subset_sizes=(1,), smallest=16_384)
     >>> words = sf.Dictionary.load("bsds-16k")
-    >>> made = sf.plan(world, words, epsilon=12.0, num_images=2, grid=grid)
-    >>> len(made.choices)
-    1
+    >>> made = sf.plan(map_scene(room), words, epsilon=12.0, num_trials=4, grid=grid)
+    >>> made.recommended.setting.num_words, made.recommended.trials
+    (16384, 4)
     """
-    check_epsilon(epsilon)
-    check_same_extractor("the map", world.extractor, "the dictionary", dictionary.extractor)
-    if picture_epsilon is not None and not picture_epsilon >= 4 * epsilon:
+    start = time.monotonic()
+    question, grid = question or Question(), grid or Grid()
+    dictionaries = [dictionary] if isinstance(dictionary, Dictionary) else list(dictionary)
+    if share is None and at_most is None:
+        share = SHARE
+    _check(world, dictionaries, share, at_most, unit, epsilon, keep, question)
+    check_photos(grid, question, photos)
+    check_count("num_trials", num_trials, low=1)
+    if not 0 < epsilons[0] <= epsilons[1]:
+        raise InvalidInput(f"epsilons must be the least and the most, got {epsilons!r}.")
+    rehearsal = Rehearsal(
+        world, dictionaries, question, num_trials, rng or SecureRandom(), photos=photos
+    )
+    settings = list(settings_of(grid, rehearsal, keep))
+    race = Race(rehearsal, settings, unit, epsilon, epsilons, progress)
+    if at_most is not None and not race.affordable(at_most):
         raise InvalidInput(
-            f"a pose needs at least 4 keypoints, {4 * epsilon:g} at this epsilon; picture_epsilon "
-            f"is {picture_epsilon!r}."
+            f"no setting is as cheap as {at_most:g} per {unit}; allow more, or send fewer "
+            "keypoints."
         )
+    if share is None:
+        best = race.best_within(at_most or 0)
+    else:
+        best, target = race.cheapest(share, at_most)
+        if epsilon is None:
+            best = _settled(race, best, target, at_most)
+    judged = _judge(race, best, num_trials)
+    others = _others(race, best)
+    fresh = _choice(race, best, judged, is_fresh=True)
+    spent = sum(len(trials) for trials in race.tried.values()) + len(judged)
+    return Plan(
+        unit=unit,
+        share=share,
+        at_most=at_most,
+        recommended=fresh,
+        others=others,
+        view_changes=tuple(rehearsal.view_changes()),
+        question=question,
+        num_trials=spent,
+        seconds=time.monotonic() - start,
+    )
+
+
+def interval_of(rehearsal: Rehearsal, trials: Sequence[Trial]) -> tuple[float, float]:
+    """95 %, for images that lie in stretches of neighbours and were drawn several times."""
+    groups: dict[int, list[bool]] = {}
+    for trial in trials:
+        stretch = int(rehearsal.around.stretch_of[trial.image])
+        groups.setdefault(stretch, []).append(trial.is_localized)
+    return clustered_wilson(list(groups.values()))
+
+
+def _settled(race: Race, best: Point, share: float, at_most: float | None) -> Point:
+    """The last steps of ε, by fresh draws."""
+    images = race.rehearsal.images[:_CONFIRMING]
+    rounds = 0
+
+    def reaches(point: Point) -> bool:
+        nonlocal rounds
+        rounds += 1
+        race.progress(f"settling on ε = {point[1]:g}", rounds - 1, rounds)
+        trials = [race.rehearsal.run(*point, image) for image in images]
+        race.tried.setdefault(point, []).extend(trials)
+        race.progress(f"settling on ε = {point[1]:g}", rounds, rounds)
+        return sum(trial.is_localized for trial in trials) >= share * len(trials)
+
+    def allowed(point: Point) -> bool:
+        inside = race.epsilons[0] <= point[1] <= race.epsilons[1]
+        return inside and (at_most is None or race.price(point) <= at_most)
+
+    return settle(best, reaches, allowed)
+
+
+def _judge(race: Race, point: Point, num_trials: int) -> list[Trial]:
+    images = race.rehearsal.images
+    trials = []
+    for done in range(num_trials):
+        race.progress("trying the best again", done, num_trials)
+        trials.append(race.rehearsal.run(*point, images[done % len(images)]))
+    race.progress("trying the best again", num_trials, num_trials)
+    return trials
+
+
+def _choice(race: Race, point: Point, trials: Sequence[Trial], *, is_fresh: bool = False) -> Choice:
+    return Choice(
+        setting=point[0],
+        epsilon=point[1],
+        price=race.rehearsal.price(*point),
+        localized=sum(trial.is_localized for trial in trials),
+        trials=len(trials),
+        interval=interval_of(race.rehearsal, trials),
+        bytes_per_picture=float(np.mean([trial.num_bytes for trial in trials])),
+        seconds=float(np.median([trial.seconds for trial in trials])),
+        is_fresh=is_fresh,
+    )
+
+
+def _others(race: Race, best: Point) -> tuple[Choice, ...]:
+    """Of every other setting that was tried most: the ε that came nearest to the best's price."""
+    most = max(len(trials) for trials in race.tried.values())
+    near: dict[Setting, Point] = {}
+    wanted = race.price(best)
+    for point, trials in race.tried.items():
+        if point[0] != best[0] and len(trials) >= min(most, 10):
+            known = near.get(point[0])
+            away = abs(race.price(point) - wanted)
+            if known is None or away < abs(race.price(known) - wanted):
+                near[point[0]] = point
+    found = [_choice(race, point, race.tried[point]) for point in near.values()]
+    found.sort(key=lambda one: (-one.share, one.price.in_unit(race.unit)))
+    return tuple(found[:_SHOWN])
+
+
+def _check(
+    world: Map,
+    dictionaries: Sequence[Dictionary],
+    share: float | None,
+    at_most: float | None,
+    unit: str,
+    epsilon: float | None,
+    keep: int | None,
+    question: Question,
+) -> None:
+    if not dictionaries:
+        raise InvalidInput("a plan needs at least one dictionary.")
+    for one in dictionaries:
+        check_same_extractor("the map", world.extractor, "the dictionary", one.extractor)
+    if share is not None and not 0 < as_number("share", share) <= 1:
+        raise InvalidInput(f"share must be above 0 and at most 1, got {share!r}.")
+    if at_most is not None:
+        check_limit(unit, at_most)
+    if check_unit(unit) == "object" and question.object_size is None and question.seen_by is None:
+        raise InvalidInput(
+            "a price per object needs the object: its size in pixels, or how many descriptors "
+            "see it."
+        )
+    if epsilon is not None:
+        check_epsilon(epsilon)
     if keep is not None:
         check_count("keep", keep, low=4, why="a pose needs 4 keypoints")
-        if picture_epsilon is not None and keep * epsilon > picture_epsilon:
-            raise InvalidInput(
-                f"{keep} keypoints spend {keep * epsilon:g} at this epsilon, picture_epsilon is "
-                f"{picture_epsilon:g}; keep at most {math.floor(picture_epsilon / epsilon)}."
-            )
-    if not 0 <= as_number("hidden", hidden) < 1:
-        raise InvalidInput(f"hidden must be a share from 0 to below 1, got {hidden!r}.")
-    check_count("num_images", num_images, low=1)
-    images = _spread_images(world, num_images)
-    settings = list(_settings(grid or Grid(), dictionary, epsilon, picture_epsilon, keep))
-    choices = []
-    for done, (level, size, most) in enumerate(settings):
-        progress("planning", done, len(settings))
-        mechanism = SubsetMechanism(epsilon, size, level)
-        trials = [
-            _try(world, image, mechanism, most, hidden, max_distance, max_angle_deg, options)
-            for image in images
-        ]
-        choices.append(
-            Choice(
-                num_words=level.num_words,
-                subset_size=size,
-                max_keypoints=most,
-                localized=sum(trial.localized for trial in trials),
-                trials=len(trials),
-                picture_epsilon=float(np.mean([trial.num_keypoints for trial in trials])) * epsilon,
-                bytes_per_picture=float(np.mean([trial.num_bytes for trial in trials])),
-                seconds=float(np.median([trial.seconds for trial in trials])),
-            )
-        )
-    progress("planning", len(settings), len(settings))
-    # Most localized first; among equals the cheapest for privacy, then the quickest.
-    choices.sort(key=lambda choice: (-choice.share, choice.picture_epsilon, choice.seconds))
-    return Plan(epsilon, picture_epsilon, tuple(choices), hidden)
-
-
-@dataclass(frozen=True)
-class _Trial:
-    localized: bool
-    num_keypoints: int
-    num_bytes: int
-    seconds: float
-
-
-def _settings(
-    grid: Grid,
-    dictionary: Dictionary,
-    epsilon: float,
-    picture_epsilon: float | None,
-    keep: int | None,
-) -> Iterator[tuple[Dictionary, int, int | None]]:
-    limit = None if picture_epsilon is None else math.floor(picture_epsilon / epsilon)
-    counts = {keep} if keep is not None else {count or None for count in grid.keypoints}
-    if limit is not None and keep is None:
-        counts = {limit, *(count for count in counts if count is not None and count < limit)}
-    levels = sorted({*dictionary.levels, dictionary.num_words}, reverse=True)
-    for num_words in reversed(levels[:: grid.level_step]):
-        level = dictionary.at(num_words)
-        for size in grid.subset_sizes:
-            if size < num_words:
-                for count in sorted(counts, key=lambda count: count or math.inf):
-                    yield level, size, count
-
-
-def _spread_images(world: Map, count: int) -> list[int]:
-    """Images spread over the map that see enough to be asked about."""
-    usable = np.flatnonzero(world.observations_per_image >= 20)
-    if not len(usable):
-        raise InvalidInput("no image of this map sees 20 points; there is nothing to plan with.")
-    rows = np.unique(np.linspace(0, len(usable) - 1, min(count, len(usable))).round().astype(int))
-    return [int(image) for image in usable[rows]]
-
-
-def _try(
-    world: Map,
-    image: int,
-    mechanism: SubsetMechanism,
-    most: int | None,
-    hidden: float,
-    max_distance: float,
-    max_angle_deg: float,
-    options: LocalizeOptions | None,
-) -> _Trial:
-    options = options or LocalizeOptions()
-    camera = world.camera(image)
-    rng = SecureRandom()
-    features = without_box(image_features(world, image), hidden, rng=rng)
-    kept = features.take(np.arange(len(features) if most is None else min(most, len(features))))
-    release = mechanism.release(kept, rng=rng, camera=camera)
-    start = time.perf_counter()
-    candidates = match_release(release, world, mechanism.dictionary)
-    candidates = candidates.without(world.features_of(image))
-    retrieval = retrieve_map_regions(release, candidates, world, options.retrieval)
-    answer = best_pose(
-        retrieval, PoseProblem(release.keypoints, world.points, camera, options.pose)
-    )
-    seconds = time.perf_counter() - start
-    good = False
-    if answer.pose is not None:
-        distance, degrees = answer.pose.error_to(world.pose(image))
-        good = distance <= max_distance and degrees <= max_angle_deg
-    return _Trial(good, len(release), _size_of(release), seconds)
-
-
-def without_box(features: Features, share: float, *, rng: RandomSource) -> Features:
-    """The features outside a square around one of them that holds this share, rounded down.
-
-    Suppression takes what lies together, which costs a pose more than losses here and there.
-    """
-    count = math.floor(share * len(features))
-    if not count:
-        return features
-    middle = features.keypoints[rng.below(len(features), 1)]
-    away = np.abs(features.keypoints - middle).max(axis=1)
-    inside = np.argsort(away, kind="stable")[:count]
-    return features.take(np.setdiff1d(np.arange(len(features)), inside))
-
-
-def image_features(world: Map, image: int) -> Features:
-    """The features of an image of the map, strongest first as they were extracted."""
-    rows = world.features_of(image)
-    count = rows.stop - rows.start
-    camera = world.camera(image)
-    return Features(
-        keypoints=np.asarray(world.keypoints[rows]),
-        descriptors=np.asarray(world.descriptors[rows]),
-        scores=np.zeros(count, dtype=np.float32),
-        scales=np.zeros(count, dtype=np.float32),
-        angles=np.full(count, -1, dtype=np.float32),
-        image_size=(camera.width, camera.height),
-        extractor=world.extractor,
-    )
-
-
-def _size_of(release: WordRelease) -> int:
-    return len(release.to_bytes())
+    if question.seen_by is not None:
+        check_count("seen_by", question.seen_by, low=1)
+    if not 0 <= as_number("hidden", question.hidden) < 1:
+        raise InvalidInput(f"hidden must be a share from 0 to below 1, got {question.hidden!r}.")
+    degrees = question.degrees
+    if degrees is not None and not 0 <= as_number("degrees", degrees) <= 180:
+        raise InvalidInput(f"degrees must be from 0 to 180, got {degrees!r}.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,20 +10,26 @@ from numpy.typing import NDArray
 from sfumato.core.checks import check_same_extractor
 from sfumato.core.errors import InvalidInput
 from sfumato.core.geometry import unit_vectors
+from sfumato.core.lens import check_possible
 from sfumato.core.releases import KeypointRelease, PlainRelease, SubspaceRelease, WordRelease
 from sfumato.core.types import Camera, Localization
 from sfumato.dictionary import Dictionary
 from sfumato.matching.nearest import mutual_nearest
 from sfumato.matching.subspace import mutual_nearest as mutual_nearest_subspaces
+from sfumato.server.accuracy import expected_error, own_error
+from sfumato.server.focal import check_focal
+from sfumato.server.guided import improve_pose, search_pose
 from sfumato.server.mapping.map import Map
-from sfumato.server.pose import PoseOptions, PoseProblem, estimate_pose, polish_pose
+from sfumato.server.pose import Estimate, PoseOptions, PoseProblem, estimate_pose, polish_pose
 from sfumato.server.retrieval import (
     CandidateMatches,
+    MapRegion,
     Retrieval,
     RetrievalOptions,
     retrieve_map_regions,
 )
 from sfumato.server.upright import Gravity
+from sfumato.server.word_odds import WordOdds
 
 
 @dataclass(frozen=True)
@@ -69,12 +75,18 @@ def localize(
     camera = camera or release.camera
     if camera is None:
         raise InvalidInput("a pose needs the camera's intrinsics; the release carries none.")
+    check_possible(camera)
     check_same_extractor("the map", world.extractor, "the release", release.extractor)
     candidate_matches = match_release(release, world, dictionary, words_each=options.words_each)
     retrieval = retrieve_map_regions(
         release, candidate_matches, world, options.retrieval, shortlist=shortlist
     )
-    problem = PoseProblem(release.keypoints, world.points, camera, options.pose, gravity)
+    words = None
+    if isinstance(release, WordRelease):
+        words = WordOdds.of(release, int(world.observations_per_image.sum()))
+    problem = PoseProblem(
+        release.keypoints, world.points, camera, options.pose, gravity, world, words
+    )
     return best_pose(retrieval, problem)
 
 
@@ -115,26 +127,50 @@ def best_pose(retrieval: Retrieval, problem: PoseProblem) -> Localization:
     estimates = []
     sure = False
     for tried, region in enumerate(retrieval.map_regions):
-        if sure and tried >= options.min_regions:
-            break
+        if tried >= options.min_regions and (sure or problem.words is not None):
+            break  # where words were sent, the guided search looks at the rest
         estimate = estimate_pose(region, problem)
         if estimate is not None:
             estimates.append(estimate)
             sure |= estimate.log10_chance <= options.sure_log10_chance
-    if not estimates:
-        count = len(retrieval.all_candidates.keypoint)
-        return Localization(None, 0, count, 0.0, f"{count} candidate matches give no pose")
     believed = [
         polish_pose(estimate, retrieval.all_candidates, problem)
         for estimate in estimates
         if estimate.log10_chance <= options.max_log10_chance
     ]
+    guided = None if believed else search_pose(retrieval, problem)
+    if guided is not None:
+        estimates.append(guided)
+        if guided.log10_chance <= options.guided_log10_chance:
+            believed.append(guided)
+    if not estimates:
+        count = len(retrieval.all_candidates.keypoint)
+        return Localization(None, 0, count, 0.0, f"{count} candidate matches give no pose")
     if believed:
         best = max(believed, key=lambda estimate: estimate.num_inliers)
-        return Localization(best.pose, best.num_inliers, best.num_matches, best.log10_chance)
+        if best is not guided and best.log10_chance > options.sure_log10_chance:
+            best = improve_pose(best, retrieval, problem)
+        return _told(best, retrieval.all_candidates, problem)
     best = min(estimates, key=lambda estimate: estimate.log10_chance)
+    needed = options.guided_log10_chance if best is guided else options.max_log10_chance
     reason = (
         f"{best.num_inliers} inliers among {best.num_matches} candidates may be chance "
-        f"(10^{best.log10_chance:.1f}, 10^{options.max_log10_chance:g} needed)"
+        f"(10^{best.log10_chance:.1f}, 10^{needed:g} needed)"
     )
     return Localization(None, best.num_inliers, best.num_matches, best.log10_chance, reason)
+
+
+def _told(best: Estimate, candidates: MapRegion, problem: PoseProblem) -> Localization:
+    """A believed pose, after its focal length was tested, with its expected error."""
+    if problem.world is None:
+        return Localization(best.pose, best.num_inliers, best.num_matches, best.log10_chance)
+    own = own_error(best, problem.world)
+    checked = check_focal(best, candidates, problem, own)
+    best, used = checked.estimate, replace(problem, camera=checked.camera or problem.camera)
+    evidence = (best.num_inliers, best.num_matches, best.log10_chance)
+    if checked.is_refused:
+        return Localization(None, *evidence, checked.warning)
+    error = expected_error(best, used, own, has_free_focal=checked.camera is not None)
+    return Localization(
+        best.pose, *evidence, error=error, warning=checked.warning, camera=checked.camera
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from sfumato.core.geometry import nearest_rotation
 from sfumato.core.lens import from_corner, project
 from sfumato.core.types import Camera, Pose
+from sfumato.server.mapping.map import Map
 from sfumato.server.retrieval import MapRegion
 from sfumato.server.upright import Gravity, upright_ransac
+from sfumato.server.word_odds import WordOdds
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class PoseOptions:
     min_sampled      fewest candidates RANSAC draws from, even where fewer have support
     max_log10_chance a pose is believed only below this: the expected number of equally good
                      poses by chance, over all poses that could have been tried
+    guided_log10_chance the same for a pose that words proposed and positions decided; stricter,
+                     because both are estimates
     sure_log10_chance below this a pose is sure, and no more than min_regions are tried
     """
 
@@ -34,30 +38,40 @@ class PoseOptions:
     max_sampled: int = 2_000
     min_sampled: int = 200
     max_log10_chance: float = -4.0
+    guided_log10_chance: float = -8.0
     sure_log10_chance: float = -20.0
     min_regions: int = 3
 
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """A pose with its evidence."""
+    """A pose with its evidence.
+
+    keypoint  (k,) rows of the query that agree with the pose, and point (k,) of the map
+    expected_wrong  how many of them are expected to agree by chance
+    """
 
     pose: Pose
     num_inliers: int
     num_matches: int
     log10_chance: float
+    keypoint: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    point: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    expected_wrong: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
 class PoseProblem:
     """What stays the same while regions are tried: the query's keypoints and camera, the map's
-    points, gravity where it is known, and the options."""
+    points, gravity where it is known, and the options; the map, where errors are asked for."""
 
     keypoints: NDArray[np.float32]
     points: NDArray[Any]
     camera: Camera
     options: PoseOptions
     gravity: Gravity | None = None
+    world: Map | None = None
+    words: WordOdds | None = None
 
     def matches(self, region: MapRegion) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Keypoints and points of the world of a region's candidates."""
@@ -135,7 +149,7 @@ def _refined(
     for tolerance in tolerances:
         limit = tolerance * max_error
         away = problem.project(pose, points) - keypoints
-        inliers = _one_to_one(np.hypot(away[:, 0], away[:, 1]), region, limit)
+        inliers = one_to_one(np.hypot(away[:, 0], away[:, 1]), region, limit)
         if len(inliers) < 4:
             return None
         pose, _ = poselib.refine_absolute_pose(
@@ -149,12 +163,14 @@ def _refined(
         return None
     projected = problem.project(pose, points)
     away = projected - keypoints
-    inliers = _one_to_one(np.hypot(away[:, 0], away[:, 1]), region, max_error)
+    inliers = one_to_one(np.hypot(away[:, 0], away[:, 1]), region, max_error)
     expected = expected_by_chance(projected, problem.keypoints, max_error)
     fixed_by = 3 if problem.gravity is None else 2
     chance = log10_chance(len(inliers), expected, len(region.keypoint), fixed_by)
     believed = Pose(nearest_rotation(pose.R), np.asarray(pose.t, dtype=np.float64))
-    return Estimate(believed, len(inliers), len(region.keypoint), chance)
+    keypoint, point = region.keypoint[inliers], region.point[inliers]
+    count = len(region.keypoint)
+    return Estimate(believed, len(inliers), count, chance, keypoint, point, expected)
 
 
 def expected_by_chance(
@@ -193,7 +209,7 @@ def log10_chance(num_inliers: int, expected: float, num_matches: int, fixed_by: 
     return tried + min(tail, 0.0) / math.log(10)
 
 
-def _one_to_one(errors: NDArray[np.float64], region: MapRegion, limit: float) -> NDArray[np.int64]:
+def one_to_one(errors: NDArray[np.float64], region: MapRegion, limit: float) -> NDArray[np.int64]:
     """Candidates that fit, each position of the query and each point of the map once."""
     fits = np.flatnonzero(errors <= limit)
     fits = fits[np.argsort(errors[fits], kind="stable")]

@@ -36,7 +36,7 @@ class RetrievalOptions:
     """
 
     max_images: int = 48
-    num_regions: int = 12
+    num_regions: int = 30
     region_size: int = 3
     support: SupportOptions = field(default_factory=SupportOptions)
 
@@ -67,12 +67,14 @@ class MapRegion:
     images    (k,) the seed first
     keypoint  (n,) row of the query, and point (n,) of the map: each pair once
     support   (n,) neighbours that move with it, over all images of the region
+    rarity    (n,) higher where the match is less likely to be chance (rare words)
     """
 
     images: NDArray[np.int64]
     keypoint: NDArray[np.int64]
     point: NDArray[np.int64]
     support: NDArray[np.float64]
+    rarity: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +192,7 @@ class _ByImage:
     def region(self, images: NDArray[np.int64]) -> MapRegion:
         if not len(images):
             nothing = np.zeros(0, dtype=np.int64)
-            return MapRegion(nothing, nothing, nothing, np.zeros(0))
+            return MapRegion(nothing, nothing, nothing, np.zeros(0), np.zeros(0))
         parts = np.concatenate([self._part(int(image)) for image in images])
         keypoint = self._candidates.keypoint[parts]
         rows = self._candidates.row[parts]
@@ -205,11 +207,17 @@ def _merged(
     point: NDArray[np.int64],
     support: NDArray[Any],
     weight: NDArray[np.float64],
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
     """Each pair once, its support added up over images; most support first, then rarity."""
     span = np.int64(point.max() + 1) if len(point) else np.int64(1)
     pairs, index = np.unique(keypoint * span + point, return_inverse=True)
     total = np.bincount(index, weights=support, minlength=len(pairs))
-    rarity = np.bincount(index, weights=weight, minlength=len(pairs))
+    rarity = np.bincount(index, weights=weight, minlength=len(pairs)).astype(np.float64)
     order = np.lexsort((-rarity, -total))
-    return pairs[order] // span, pairs[order] % span, total[order].astype(np.float64)
+    keypoint, point = np.divmod(pairs[order], span)
+    return (
+        keypoint,
+        point,
+        total[order].astype(np.float64),
+        rarity[order],
+    )

@@ -61,6 +61,25 @@ class Transform(BaseModel):
     translation: Vector
 
 
+class ExpectedError(BaseModel):
+    """Nine poses of ten are at most this far off, in position and in rotation."""
+
+    position: float = Field(description="In the map's unit.")
+    rotation_deg: float
+    covariance: list[list[float]] = Field(
+        description="6×6: rotation about the camera's axes in radians, then center in the world."
+    )
+
+
+class UsedCamera(BaseModel):
+    """COLMAP's camera model, with which a pose was computed."""
+
+    model: str
+    width: int
+    height: int
+    params: list[float]
+
+
 class Answer(BaseModel):
     """A pose, or the reason why none is given."""
 
@@ -73,6 +92,11 @@ class Answer(BaseModel):
         description="log10 of the number of poses as good as this one expected by chance."
     )
     reason: str | None
+    expected_error: ExpectedError | None = Field(description="How far the pose may be off.")
+    warning: str | None = Field(description="What cannot be trusted, in one sentence.")
+    camera: UsedCamera | None = Field(
+        description="What the pose was computed with, where the release's camera does not fit."
+    )
 
 
 class PlanAnswer(BaseModel):
@@ -145,7 +169,7 @@ def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 def answer_of(found: Localization) -> Answer:
     """The same names as `sfumato localize --json`."""
-    pose = found.pose
+    pose, error = found.pose, found.error
     return Answer(
         localized=found.localized,
         cam_from_world=None
@@ -156,4 +180,13 @@ def answer_of(found: Localization) -> Answer:
         num_matches=found.num_matches,
         log10_chance=round(max(found.log10_chance, -1e6), 2),
         reason=found.reason,
+        expected_error=None
+        if error is None
+        else ExpectedError(
+            position=error.position,
+            rotation_deg=error.rotation_deg,
+            covariance=error.covariance.tolist(),
+        ),
+        warning=found.warning,
+        camera=None if found.camera is None else UsedCamera(**found.camera.as_dict()),
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sfumato.core.checks import check_same_extractor
 from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.lens import check_possible
 from sfumato.core.releases import (
     KeypointRelease,
     PlainRelease,
@@ -14,7 +15,7 @@ from sfumato.core.releases import (
     SubspaceRelease,
     WordRelease,
 )
-from sfumato.core.types import Camera, Localization
+from sfumato.core.types import Localization
 from sfumato.server.localize import localize
 from sfumato.server.mapping.map import Map
 from sfumato.service.dictionaries import Dictionaries
@@ -23,8 +24,6 @@ from sfumato.service.processes import Charge
 from sfumato.service.settings import Settings
 
 _MAX_OPEN = 256
-_LARGEST_FOCAL = 1e6
-_LARGEST_DISTORTION = 1e3
 #: Comparing two descriptors is that much cheaper than weighing a candidate match.
 COMPARISONS_PER_CANDIDATE = 500
 
@@ -70,24 +69,8 @@ def check_release(
     check_same_extractor("the map", extractor, "the release", release.extractor)
     if isinstance(release, WordRelease):
         dictionaries.check(release)
-    _check_camera(release.camera)
+    check_possible(release.camera)
     return release
-
-
-def _check_camera(camera: Camera) -> None:
-    """Intrinsics that no camera has would only make numbers overflow."""
-    focals, rest = camera.params[: camera.num_focals], camera.params[camera.num_focals :]
-    longest = max(camera.width, camera.height)
-    plausible = (
-        all(1 <= focal <= _LARGEST_FOCAL for focal in focals)
-        and all(abs(value) <= 10 * longest for value in rest[:2])
-        and all(abs(value) <= _LARGEST_DISTORTION for value in rest[2:])
-    )
-    if not plausible:
-        raise InvalidInput(
-            "the camera's intrinsics must be a real camera's: focal lengths of 1 to a million "
-            "pixels, the principal point near the picture, distortion below a thousand."
-        )
 
 
 def answer(

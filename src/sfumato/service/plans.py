@@ -1,8 +1,8 @@
 """What to recommend for a map: tried in the background on a few of its own images, kept beside it.
 
-One process makes a plan: whoever holds the lock of the map's file. A plan without a given ε halves
-a short list of them until it has the smallest that localizes well enough. Fewer settings are tried
-than by `sfumato plan`: an answer in a minute is worth more here than the last percent.
+One process makes a plan: whoever holds the lock of the map's file. It recommends what localizes
+well enough at the least E per picture. Fewer settings are tried than by `sfumato plan`: an answer
+in a minute is worth more here than the last percent.
 """
 
 from __future__ import annotations
@@ -17,13 +17,16 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.accounting import DELTA
 from sfumato.core.errors import SfumatoError
 from sfumato.core.locks import try_lock
 from sfumato.core.progress import Progress
 from sfumato.core.storage import write_file
 from sfumato.core.types import NOT_PROTECTED
 from sfumato.dictionary import Dictionary
-from sfumato.privacy.plan import Grid, Plan, plan
+from sfumato.privacy.plan import Plan, plan
+from sfumato.privacy.plan_grid import Grid
+from sfumato.privacy.rehearsal import Question
 from sfumato.server.mapping.map import Map
 from sfumato.service.errors import ServiceError
 from sfumato.service.settings import Settings
@@ -31,7 +34,8 @@ from sfumato.service.settings import Settings
 STEP = 0.5
 SMALLEST, LARGEST = 1.0, 16.0
 _MAX_ANGLE_DEG = 2.0
-_GRID = Grid(keypoints=(0, 1000, 300), subset_sizes=(1,), level_step=2)
+_GRID = Grid(keypoints=(0, 1000, 300), subset_sizes=(1,))
+_ANY_SHARE = 1e-9  # a share of 0 asks for nothing; the cheapest setting then reaches it
 
 
 def rounded(epsilon: float | None) -> float | None:
@@ -114,45 +118,20 @@ def _best(
 ) -> dict[str, Any]:
     if not dictionaries:
         return {"failed": "this service has no dictionary of the map's extractor."}
-    distance = _tolerance(world)
-    steps = sorted(settings.plan_epsilons) if epsilon is None else [epsilon]
-    found: tuple[float, dict[str, Any]] | None = None
-    while steps:
-        middle = len(steps) // 2
-        share, content = max(
-            (
-                _tried(world, dictionary, steps[middle], distance, settings, progress)
-                for dictionary in dictionaries
-            ),
-            key=lambda pair: pair[0],
-        )
-        enough = share >= settings.plan_share
-        if found is None or enough or share > found[0]:
-            found = (share, content)
-        steps = steps[:middle] if enough else steps[middle + 1 :]
-    assert found is not None
-    return found[1]
-
-
-def _tried(
-    world: Map,
-    dictionary: Dictionary,
-    epsilon: float,
-    distance: float,
-    settings: Settings,
-    progress: Progress,
-) -> tuple[float, dict[str, Any]]:
+    question = Question(max_distance=_tolerance(world), max_angle_deg=_MAX_ANGLE_DEG)
+    least, most = min(settings.plan_epsilons), max(settings.plan_epsilons)
     made = plan(
         world,
-        dictionary,
-        epsilon=epsilon,
-        num_images=settings.plan_images,
+        dictionaries,
+        share=max(settings.plan_share, _ANY_SHARE),
+        epsilon=least if epsilon is None and least == most else epsilon,
+        epsilons=(least, most),
+        num_trials=settings.plan_images,
         grid=_GRID,
-        max_distance=distance,
-        max_angle_deg=_MAX_ANGLE_DEG,
+        question=question,
         progress=progress,
     )
-    return made.recommended.share, _describe(made, dictionary, distance)
+    return _describe(made, dictionaries[made.recommended.setting.dictionary])
 
 
 def _tolerance(world: Map) -> float:
@@ -164,19 +143,21 @@ def _tolerance(world: Map) -> float:
     return max(0.02 * apart, 0.005 * spread, 1e-9)
 
 
-def _describe(made: Plan, dictionary: Dictionary, distance: float) -> dict[str, Any]:
-    choice = made.recommended
+def _describe(made: Plan, dictionary: Dictionary) -> dict[str, Any]:
+    choice, setting = made.recommended, made.recommended.setting
     return {
-        "epsilon": made.epsilon,
-        "epsilon_per_picture": choice.picture_epsilon,
-        "num_words": choice.num_words,
-        "subset_size": choice.subset_size,
-        "max_keypoints": choice.max_keypoints,
-        "dictionary": dictionary.fingerprint_at(choice.num_words),
+        "epsilon": choice.epsilon,
+        "epsilon_per_picture": choice.price.total,
+        "exact_epsilon_per_picture": choice.price.picture,
+        "delta": DELTA,
+        "num_words": setting.num_words,
+        "subset_size": setting.subset_size,
+        "max_keypoints": setting.max_keypoints,
+        "dictionary": dictionary.fingerprint_at(setting.num_words),
         "share_localized": choice.share,
         "share_interval_95": list(choice.interval),
         "trials": choice.trials,
-        "max_distance": distance,
-        "max_angle_deg": _MAX_ANGLE_DEG,
+        "max_distance": made.question.max_distance,
+        "max_angle_deg": made.question.max_angle_deg,
         "not_protected": list(NOT_PROTECTED),
     }

@@ -59,9 +59,9 @@ class Settings:
     max_connections_per_address: int = 512  # per worker; 0: no limit (a proxy counts as one)
     grace_seconds: float = 20.0  # from SIGTERM to the end of the last answer
 
-    plan_images: int = 4  # images of a map that a plan is tried on; 0: no plans
-    plan_epsilons: tuple[float, ...] = (4.0, 6.0, 8.0, 10.0)
-    plan_share: float = 0.75  # the smallest of these ε that localizes so many is recommended
+    plan_images: int = 8  # images of a map that a plan is tried on; 0: no plans
+    plan_epsilons: tuple[float, ...] = (4.0, 10.0)  # an ε between these is recommended …
+    plan_share: float = 0.75  # … with what localizes so many at the least E per picture
 
     def __post_init__(self) -> None:
         for field in fields(self):

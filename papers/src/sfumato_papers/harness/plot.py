@@ -18,12 +18,14 @@ INK, GRAY, RED, BLUE, GREEN, GOLD = (
 
 @dataclass(frozen=True)
 class Curve:
-    """Points (x, y, spread) in this colour, in matplotlib's style: "-", "--", ":"."""
+    """Points (x, y, spread) in this colour, in matplotlib's style: "-", "--", ":", " " for none."""
 
     label: str | None
     points: Sequence[tuple[float, float, Any]]
     color: str
     style: str = "-"
+    marker: str = "o"
+    size: float = 4
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,8 @@ def _draw(axis: Any, panel: Panel) -> None:
         bars: Any = None if spreads[0] is None else spreads
         if bars is not None and isinstance(bars[0], tuple):
             bars = [*zip(*bars, strict=True)]
-        axis.errorbar(x, y, bars, fmt=curve.style, marker="o", markersize=4, capsize=2, **look)
+        look["marker"] = curve.marker
+        axis.errorbar(x, y, bars, fmt=curve.style, markersize=curve.size, capsize=2, **look)
     for label, (level, style) in panel.levels.items():
         axis.axhline(level, color=INK, linestyle=style, linewidth=1, label=label or None)
     for left, height, text, color, away in panel.notes:

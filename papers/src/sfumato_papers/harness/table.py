@@ -11,6 +11,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.privacy.interval import clustered_wilson as clustered_wilson
+from sfumato.privacy.interval import wilson as wilson
+
 Item = TypeVar("Item")
 Key = TypeVar("Key", bound=Hashable)
 
@@ -164,12 +167,3 @@ def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list
 def spread(values: Sequence[float] | NDArray[Any]) -> float:
     """The standard deviation between draws; 0 where there is one draw only."""
     return float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
-
-
-def wilson(count: int, total: int, z: float = 1.96) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share, as if all answers were independent."""
-    share = count / total
-    middle = (share + z * z / (2 * total)) / (1 + z * z / total)
-    half = z * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
-    half /= 1 + z * z / total
-    return max(middle - half, 0.0), min(middle + half, 1.0)

@@ -9,111 +9,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.cli.values import names, whole_number
 from sfumato.core.errors import InvalidInput
-from sfumato.core.plugins import asked_for, load_object
 from sfumato.core.releases import KeypointRelease, WordRelease
 from sfumato.core.types import Localization
 from sfumato.datasets.scenes import Problem, Query
-from sfumato.device.filters import KeepStrongest
-from sfumato.device.mechanisms import Plain, SubsetMechanism, SubspaceLifting
-from sfumato.device.protect import Pipeline
 from sfumato.dictionary import Dictionary
-from sfumato.server.ldp_feat_recipe import MATCHING, MAX_ITERATIONS, paper_localize
+from sfumato.server.ldp_feat_recipe import MAX_ITERATIONS, paper_localize
 from sfumato.server.localize import localize
 from sfumato.server.mapping.map import Map
-from sfumato_papers.harness.options import Checked, folders, option
-from sfumato_papers.harness.work import seeded, tracked
+from sfumato_papers.harness.work import tracked
+from sfumato_papers.ldp_feat.localization_frames import predict_frames, window
 from sfumato_papers.ldp_feat.localization_predictions import Prediction, Setting, open_predictions
-from sfumato_papers.ldp_feat.poses import pose_numbers
+from sfumato_papers.ldp_feat.localization_releases import make_release, own_mechanism
+from sfumato_papers.ldp_feat.localization_settings import Settings
 
-RECIPES = ("paper", "sfumato")
 #: The rule for |K|: the largest level at which the true word is sent at least this often.
 MIN_KEEP = 0.08
-
-
-def _words(text: str) -> tuple[int | str, ...]:
-    return tuple(one if one == "auto" else whole_number("words", one) for one in names(text))
-
-
-@dataclass(frozen=True)
-class Settings(Checked):
-    """Localize held-out photographs by words alone: our recipe beside the paper's.
-
-    Predictions are written to OUTPUT as they are made; the same command goes on where it was
-    stopped. For Aachen the benchmark's submission files are written too. Releases are
-    reproducible, not for sending.
-
-    Example: sfumato experiment localization --data strecha/Herz-Jesus-P25 strecha/fountain-P11
-    """
-
-    data: tuple[Path, ...] = folders(
-        "A scene with cameras.json, or Aachen's folder; repeat for more scenes.",
-        "a predictions file",
-        further="Further scenes.",
-    )
-    recipes: tuple[str, ...] = option(
-        RECIPES, "paper, sfumato, or both.", "--recipe", choices=RECIPES
-    )
-    dictionaries: tuple[str, ...] = option(
-        ("bsds-16k",),
-        "Names or folders of dictionaries; map: of the map's own images.",
-        "--dictionary",
-    )
-    epsilons: tuple[float, ...] = option(
-        (12.0, 10.0, 8.0, 7.0, 6.0), "ε per descriptor, several.", "--epsilon", epsilon=True
-    )
-    words: tuple[int | str, ...] = option(
-        ("auto",),
-        "|K|: levels of the dictionary; auto: by a rule that knows ε.",
-        low=2,
-        parse=_words,
-    )
-    subset_sizes: tuple[int, ...] = option((1,), "ω, words per descriptor.", "--subset-size", low=1)
-    dimensions: tuple[int, ...] = option(
-        (), "Also lifted queries, of these dimensions; no ε belongs to them.", "--lift"
-    )
-    strategy: str = option("sub-hybrid", "How queries are lifted.")
-    mechanisms: tuple[str, ...] = option(
-        (), "Also mechanisms of your own, as module:name.", "--mechanism"
-    )
-    num_seeds: int = option(3, "Releases drawn of each query.", "--seeds", low=1)
-    max_keypoints: int | None = option(None, "Send only the N strongest of each query.", low=4)
-    pairs: Path | None = option(None, "hloc's pairs.txt: query, image of the map.")
-    top: int | None = option(
-        None, "Match only the N most voted images in the paper's recipe.", low=1
-    )
-    matching: tuple[str, ...] = option(
-        ("vocabulary",), "vocabulary, nearest or both, in the paper's recipe.", choices=MATCHING
-    )
-    iterations: int = option(
-        MAX_ITERATIONS, "RANSAC's limit in the paper's recipe (the paper: 10,000,000).", low=1
-    )
-    has_gravity: bool = option(False, "Give our recipe the direction an IMU would.", "--gravity")
-    has_control: bool = option(
-        True, "Also ask for places that are not in the map.", "--control/--no-control"
-    )
-    every: bool = option(False, "Print every setting tried.", "--all")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.pairs is not None and self.top is not None:
-            raise InvalidInput("--pairs and --top both choose the images to match; give one.")
-
-    @property
-    def shortlist(self) -> str:
-        """Which images are matched: "all", "top N" (the paper's recipe only) or "pairs"."""
-        if self.pairs is not None:
-            return "pairs"
-        return "all" if self.top is None else f"top {self.top}"
 
 
 def rule_words(levels: tuple[int, ...], epsilon: float, subset_size: int) -> int:
@@ -129,7 +47,7 @@ def rule_words(levels: tuple[int, ...], epsilon: float, subset_size: int) -> int
 
 
 def settings_of(
-    settings: Settings, dictionaries: Mapping[str, Dictionary], *, num_scenes: int
+    settings: Settings, dictionaries: Mapping[str, Dictionary], *, has_control: bool
 ) -> list[Setting]:
     """Every setting once: raw, then by dictionary, ε, |K| and ω, the quickest recipe first."""
     base = Setting(
@@ -151,7 +69,8 @@ def settings_of(
         for epsilon in (np.inf, *settings.epsilons):
             for size in settings.subset_sizes if np.isfinite(epsilon) else (1,):
                 found += _with_words(settings, named, dictionary, epsilon, size)
-    if settings.has_control and num_scenes > 1:
+    found += [several for one in found for several in _with_frames(settings, one)]
+    if settings.has_control and has_control:
         ours = [setting for setting in found if setting.recipe != "paper"]  # it makes no claim
         found += [replace(setting, is_control=True) for setting in ours]
     return list(dict.fromkeys(found))
@@ -178,6 +97,20 @@ def _with_words(
                 )
 
 
+def _with_frames(settings: Settings, one: Setting) -> Iterator[Setting]:
+    """The same with several frames, where words are drawn and the whole map is asked."""
+    if one.recipe != "sfumato" or one.epsilon == np.inf or one.has_gravity:
+        return
+    for count in settings.frames:
+        for budget in settings.budgets if count > 1 else ():
+            yield replace(
+                one,
+                num_frames=count,
+                is_shared=budget == "shared",
+                odometry=str(settings.odometry),
+            )
+
+
 def run_localization(
     problem: Problem, dictionaries: Mapping[str, Dictionary], settings: Settings, path: Path
 ) -> None:
@@ -185,68 +118,39 @@ def run_localization(
     shortlists = None if settings.pairs is None else problem.shortlists(settings.pairs)
     if settings.has_gravity and any(query.truth is None for query in problem.queries):
         raise InvalidInput("gravity is made from true poses, and these queries have none.")
+    for count in settings.frames if max(settings.frames) > 1 else ():
+        for query in problem.queries:
+            window(problem, query, count)  # refused before any work
     kept = open_predictions(path, problem, dictionaries)
     work = [
         (setting, seed, query)
-        for setting in settings_of(settings, dictionaries, num_scenes=len(problem.scenes))
-        for seed in range(settings.num_seeds if setting.is_random and not setting.is_control else 1)
+        for setting in settings_of(settings, dictionaries, has_control=problem.has_control)
+        for seed in range(settings.draws_of(setting))
         for query in problem.queries
         if (setting, seed, query.name) not in kept
     ]
-    without_scene = cache(problem.without_scene)
+    control_map = cache(problem.control_map)
     level_of = cache(lambda name, count: dictionaries[name].at(count))
     for setting, seed, query in tracked(work, "localizing"):
         words = level_of(setting.dictionary, setting.num_words) if setting.num_words else None
-        world = without_scene(query.scene) if setting.is_control else problem.world
+        world = control_map(query.scene) if setting.is_control else problem.world
+        if setting.num_frames > 1:
+            if words is not None:
+                world.word_index(words)
+            kept.add(predict_frames(problem, world, query, setting, words, seed))
+            continue
         release = make_release(query, setting, words, seed)
         listed = None if shortlists is None else shortlists[query.name]
         if isinstance(release, WordRelease) and words is not None:
             world.word_index(words)  # once per map, not part of a query's time
         start = time.perf_counter()
         found = answer(release, world, setting, words, problem, query, listed)
+        seconds = time.perf_counter() - start
         kept.add(
-            Prediction(
-                setting=setting,
-                seed=seed,
-                query=query.name,
-                num_keypoints=len(release),
-                pose=None if found.pose is None else tuple(pose_numbers(found.pose)),
-                num_inliers=found.num_inliers,
-                num_matches=found.num_matches,
-                log10_chance=found.log10_chance,
-                seconds=time.perf_counter() - start,
-                reason=found.reason,
+            Prediction.of(
+                (setting, seed, query.name), found, num_keypoints=len(release), seconds=seconds
             )
         )
-
-
-def make_release(
-    query: Query, setting: Setting, dictionary: Dictionary | None, seed: int
-) -> KeypointRelease:
-    """What the device would send; the same for every recipe, and for the control."""
-    lift = () if setting.strategy is None else (setting.strategy, setting.dimension)
-    rng = seeded(seed, query.name, setting.num_words, setting.subset_size, setting.epsilon, *lift)
-    features = query.features
-    if setting.max_keypoints is not None:
-        features = KeepStrongest(setting.max_keypoints)(features, rng=rng)
-    if dictionary is None:
-        return Plain().release(features, rng=rng, camera=query.camera)
-    if setting.recipe == "own" and setting.strategy is not None:
-        own = own_mechanism(setting.strategy, dictionary)
-        sent: KeypointRelease = own.release(features, rng=rng, camera=query.camera)
-        return sent
-    if setting.strategy is not None and setting.dimension is not None:
-        lifting = SubspaceLifting(setting.strategy, setting.dimension, dictionary)
-        return lifting.release(features, rng=rng, camera=query.camera)
-    mechanism = SubsetMechanism(setting.epsilon or np.inf, setting.subset_size or 1, dictionary)
-    return mechanism.release(features, rng=rng, camera=query.camera)
-
-
-def own_mechanism(address: str, dictionary: Dictionary) -> Any:
-    """Somebody's own mechanism by its address, made with the dictionary where it asks for one."""
-    make = load_object(address, "a mechanism")
-    made = make(**asked_for(make, dictionary=dictionary))
-    return Pipeline(made).mechanism  # refuses what is no mechanism
 
 
 def answer(

@@ -10,7 +10,7 @@ from typing import Any
 
 from sfumato.core.errors import Mismatch
 from sfumato.core.storage import write_file
-from sfumato.core.types import Pose
+from sfumato.core.types import Localization, Pose
 from sfumato.datasets.scenes import Problem
 from sfumato.dictionary import Dictionary
 from sfumato_papers.harness.outcomes import Journal, Kept, append_record, decode, records_of
@@ -28,6 +28,8 @@ class Setting:
     shortlist    images matched: "all", "top N" by votes, or "pairs" from a list
     iterations   RANSAC's limit, where the recipe is the paper's
     is_control   the query's own scene is not in the map: every pose is wrong
+    num_frames   releases of a moving device that are asked together; odometry: its error
+    is_shared    these releases together send as many keypoints as one would
     """
 
     recipe: str
@@ -43,6 +45,9 @@ class Setting:
     is_control: bool = False
     strategy: str | None = None
     dimension: int | None = None
+    num_frames: int = 1
+    is_shared: bool = False
+    odometry: str | None = None
 
     @property
     def is_random(self) -> bool:
@@ -63,6 +68,30 @@ class Prediction:
     log10_chance: float
     seconds: float
     reason: str | None
+
+    @classmethod
+    def of(
+        cls,
+        asked: tuple[Setting, int, str],
+        found: Localization,
+        *,
+        num_keypoints: int,
+        seconds: float,
+    ) -> Prediction:
+        """What was found when this setting, seed and query were asked."""
+        setting, seed, query = asked
+        return cls(
+            setting=setting,
+            seed=seed,
+            query=query,
+            num_keypoints=num_keypoints,
+            pose=None if found.pose is None else tuple(pose_numbers(found.pose)),
+            num_inliers=found.num_inliers,
+            num_matches=found.num_matches,
+            log10_chance=found.log10_chance,
+            seconds=seconds,
+            reason=found.reason,
+        )
 
     @property
     def key(self) -> tuple[Setting, int, str]:
@@ -123,7 +152,12 @@ def _dictionaries(path: Path) -> dict[str, dict[str, Any]]:
 def describe_problem(problem: Problem) -> dict[str, Any]:
     """The first line of a file, with true poses: it can be judged where the pictures are not."""
     world = problem.world
+    about: dict[str, Any] = {"hold_out": problem.rule, "skipped": dict(problem.skipped)}
+    if problem.foreign is not None:
+        about["foreign"] = ", ".join(dict.fromkeys(one.split("/")[0] for one in
+                                                   problem.foreign.image_names))  # fmt: skip
     return {
+        **{name: fact for name, fact in about.items() if fact},
         "data": problem.data,
         "scenes": list(problem.scenes),
         "fingerprint": problem.fingerprint,
@@ -179,5 +213,7 @@ def setting_name(setting: Setting) -> str:
         ("{}", setting.matching.replace("vocabulary", "")),
         ("{}", setting.shortlist.replace("all", "").replace(" ", "")),
         ("it{}", setting.iterations), ("N{}", setting.max_keypoints),
+        ("frames{}", setting.num_frames if setting.num_frames > 1 else None),
+        ("{}", "shared" if setting.is_shared else None),
     )  # fmt: skip
     return "_".join(form.format(part) for form, part in parts if part)

@@ -93,9 +93,20 @@ class SubsetMechanism:
     def release(
         self, features: Features, *, rng: RandomSource, camera: Camera | None = None
     ) -> WordRelease:
+        return self.release_words(features, self.nearest_words(features), rng=rng, camera=camera)
+
+    def release_words(
+        self,
+        features: Features,
+        true_words: NDArray[np.uint32],
+        *,
+        rng: RandomSource,
+        camera: Camera | None = None,
+    ) -> WordRelease:
+        """`release` where the true word of every descriptor is known already."""
         source = check_source(rng)
         return WordRelease(
-            words=self.draw(self.nearest_words(features), source),
+            words=self.draw(true_words, source),
             num_words=self.dictionary.num_words,
             dictionary=self.dictionary.fingerprint,
             epsilon=self.epsilon,

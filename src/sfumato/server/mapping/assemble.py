@@ -15,6 +15,8 @@ from sfumato.core.releases import KeypointRelease
 from sfumato.core.types import Camera, Features, Pose
 from sfumato.matching.vocabulary import InvertedIndex
 from sfumato.server.mapping.map import Map
+from sfumato.server.mapping.overlap import overlapping_groups
+from sfumato.server.mapping.own_error import FACT, learn_own_error
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def map_of_model(
     indices: dict[str, InvertedIndex] | None = None,
 ) -> Map:
     """The map of a model whose images have these keypoints; `seen` is (F,) the point of each."""
-    return Map(
+    world = Map(
         points=model.points,
         rotations=np.stack([pose.rotation for pose in model.poses]),
         translations=np.stack([pose.translation for pose in model.poses]),
@@ -78,6 +80,7 @@ def map_of_model(
         facts=dict(facts),
         _indices=indices or {},
     )
+    return replace(world, facts={**facts, FACT: learn_own_error(world).as_facts()})
 
 
 def _confirmed(
@@ -113,6 +116,14 @@ def reprojection_errors(world: Map) -> NDArray[np.float64]:
     return np.concatenate([np.empty(0), *errors])
 
 
+def map_warnings(world: Map) -> list[str]:
+    """What cannot be trusted in a map: found while it was made, or scenes in one space."""
+    parts = world.facts.get("scenes", [])
+    facts = [world.facts, *(part for part in parts if isinstance(part, Mapping))]
+    made = [str(text) for part in facts for text in part.get("warnings", [])]
+    return [*made, *overlapping_groups(world)]
+
+
 def describe_map(world: Map) -> dict[str, Any]:
     """The figures a map is judged by."""
     errors = reprojection_errors(world)
@@ -126,4 +137,5 @@ def describe_map(world: Map) -> dict[str, Any]:
         "mean_track_length": observations / points if points else 0.0,
         "mean_reprojection_error_px": float(errors.mean()) if len(errors) else 0.0,
         "extractor": world.extractor,
+        "warnings": map_warnings(world),
     }

@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.lens import check_possible
 from sfumato.core.progress import Progress, silent
 from sfumato.core.types import Camera, Features, Pose
 from sfumato.features.extractors import check_request
 from sfumato.server.mapping.assemble import assemble_map
 from sfumato.server.mapping.correspondences import match_pairs
 from sfumato.server.mapping.extract_images import HoldOut, Images, gather_features, list_names
+from sfumato.server.mapping.focal import fitting_cameras
 from sfumato.server.mapping.known_poses import place_points
 from sfumato.server.mapping.map import Map
 from sfumato.server.mapping.pairs import choose_pairs, named_pairs, read_pairs
@@ -42,17 +44,20 @@ def build_map(
     hold_out: HoldOut | None = None,
     options: TriangulationOptions | None = None,
     work: str | Path | None = None,
+    only: Sequence[str] | None = None,
 ) -> Map:
     """Build a map from a folder of images, or from (name, array) of each.
 
     cameras   one for all images, or by name; without, from EXIF or a guess
     poses     by name, for all images or none. With them points are triangulated and poses stay
-              as they are; without them both are reconstructed (COLMAP), and images that could
-              not be placed are named in facts["unregistered"]
+              as they are, and so do cameras unless the images clearly fit another focal length
+              (facts["warnings"] says so). Without them both are reconstructed (COLMAP), and
+              images that could not be placed are named in facts["unregistered"]
     pairs     which images to compare: a pairs.txt, or pairs of names; without, all pairs of up
               to 60 images, neighbours and look-alikes of more
     hold_out  names for which it is true stay out of the map, for queries
     work      a folder in which extraction can resume
+    only      names of the pictures that count, where a folder holds others too
     strict    an unreadable image is an error; otherwise it is left out and named in facts
 
     The same images, options and seed give the same points where poses are known.
@@ -69,7 +74,7 @@ def build_map(
     """
     check_request(extractor, max_keypoints=max_keypoints)
     check_count("seed", seed, low=0, high=MAX_SEED)
-    names = list_names(images)
+    names = list_names(images, only)
     kept = [name for name in names if hold_out is None or not hold_out(name)]
     _check_count(kept)
     _check_known(names, kept, cameras, poses)
@@ -85,6 +90,7 @@ def build_map(
         work=work,
         strict=strict,
         progress=progress,
+        only=only,
     )
     found = gathered.features
     _check_count(found, unreadable=len(gathered.unreadable))
@@ -136,6 +142,8 @@ def build_map_from_features(
         raise Mismatch(f"a map has one extractor, got features of {', '.join(sorted(kinds))}.")
     for name, item in zip(names, rows, strict=True):
         camera = given.get(name)
+        if camera is not None:
+            check_possible(camera, f"the camera of {name}")
         if camera is not None and (camera.width, camera.height) != item.image_size:
             raise Mismatch(
                 f"the camera of {name} is for {camera.width}×{camera.height} pixels, its picture "
@@ -155,16 +163,18 @@ def build_map_from_features(
         )
     if poses is not None:
         order = [poses[name] for name in names]
+        fitting, warning = fitting_cameras(rows, [given[name] for name in names], order, matches)
         model, facts = place_points(
             names,
             rows,
-            [given[name] for name in names],
+            fitting,
             order,
             matches,
             options=options or TriangulationOptions(),
             seed=seed,
             progress=progress,
         )
+        facts["warnings"] = warning
     else:
         model, facts = place_images(
             names,

@@ -36,11 +36,14 @@ class Gathered:
     focal_35mm: dict[str, float]
 
 
-def list_names(images: Images) -> tuple[str, ...]:
-    """Names of the images, sorted; refused if two are the same."""
-    if isinstance(images, str | Path):
+def list_names(images: Images, only: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Names of the images, or of those named, sorted; refused if two are the same."""
+    if only is not None:
+        names = list(only)
+    elif isinstance(images, str | Path):
         return list_images(images)
-    names = [name for name, _ in images]
+    else:
+        names = [name for name, _ in images]
     if len(set(names)) != len(names):
         raise InvalidInput(f"{len(names)} images have {len(set(names))} names; names must differ.")
     return tuple(sorted(names))
@@ -55,13 +58,14 @@ def gather_features(
     work: str | Path | None = None,
     strict: bool = False,
     progress: Progress = silent,
+    only: Sequence[str] | None = None,
 ) -> Gathered:
-    """Extract all images that are not held out.
+    """Extract all images that are not held out, or of those named only.
 
     With `work`, a folder, features of a folder of pictures are kept in it: stopped and called
     again, extraction goes on where it was. The folder belongs to one source of pictures.
     """
-    names = list_names(images)
+    names = list_names(images, only)
     held = tuple(name for name in names if hold_out is not None and hold_out(name))
     wanted = [name for name in names if name not in set(held)]
     unreadable: list[tuple[str, str]] = []
@@ -82,6 +86,7 @@ def gather_features(
             max_keypoints=max_keypoints,
             strict=strict,
             progress=progress,
+            names=names,
         )
         unreadable.extend(report.unreadable)
         from sfumato.features.h5 import read_features

@@ -22,7 +22,7 @@ def fingerprints_of(dictionary: Dictionary) -> dict[int, str]:
 
 
 def file_under(world: Map, dictionary: Dictionary, *, again: bool = True) -> None:
-    """Store the word index of every level beside the map; one search for nearest words serves all.
+    """Store the word index of every level beside the map.
 
     `again=False` leaves indices alone that are there and undamaged.
     """
@@ -31,12 +31,20 @@ def file_under(world: Map, dictionary: Dictionary, *, again: bool = True) -> Non
     wanted = fingerprints_of(dictionary)
     if not again and all(sidecars.word_index(name) for name in wanted.values()):
         return
+    for fingerprint, index in word_indices(world, dictionary).items():
+        sidecars.save_word_index(fingerprint, index)
+
+
+def word_indices(world: Map, dictionary: Dictionary) -> dict[str, InvertedIndex]:
+    """The word index of every level, by fingerprint; one search for nearest words serves all."""
     rows = world.observations()
     words = _nearest_words(world, rows, dictionary)
-    for size, fingerprint in wanted.items():
+    indices = {}
+    for size, fingerprint in fingerprints_of(dictionary).items():
         groups = dictionary.levels.get(size)
         filed = words if groups is None else np.asarray(groups, dtype=np.int64)[words]
-        sidecars.save_word_index(fingerprint, InvertedIndex.build(filed, rows, size))
+        indices[fingerprint] = InvertedIndex.build(filed, rows, size)
+    return indices
 
 
 def store_derived(world: Map, *, again: bool = True) -> None:

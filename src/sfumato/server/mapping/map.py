@@ -213,14 +213,15 @@ class Map:
     def covisible(self, image: int, count: int) -> NDArray[np.int64]:
         """The image itself and those that saw most of its points, `count` in all."""
         seen = np.asarray(self.point_of_feature[self.features_of(image)])
-        _, rows = self._rows_of_points.lookup(seen[seen >= 0][:, None])
+        _, rows = self.rows_of_points.lookup(seen[seen >= 0][:, None])
         shared = np.bincount(self.image_of(rows), minlength=self.num_images)
         shared[image] = len(rows) + 1
         ranked = np.argsort(-shared, kind="stable")[:count]
         return ranked[shared[ranked] > 0]
 
     @cached_property
-    def _rows_of_points(self) -> InvertedIndex:
+    def rows_of_points(self) -> InvertedIndex:
+        """Which features saw each point."""
         if "point_starts" in self._derived:
             return InvertedIndex(self._derived["point_starts"], self._derived["point_rows"])
         rows = self.observations()
@@ -236,8 +237,8 @@ class Map:
         return {
             "image_of_feature": self._image_of_feature,
             "observations_per_image": self.observations_per_image,
-            "point_starts": self._rows_of_points.starts,
-            "point_rows": self._rows_of_points.rows,
+            "point_starts": self.rows_of_points.starts,
+            "point_rows": self.rows_of_points.rows,
         }
 
     def save(self, path: str | os.PathLike[str], *, replace: bool = False) -> None:

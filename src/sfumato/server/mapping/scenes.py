@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +20,13 @@ from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.progress import Progress, silent
 from sfumato.core.types import Camera, Pose
 from sfumato.features.extractors import check_request
+from sfumato.features.folder import list_images
 from sfumato.server.mapping.assemble import share_cameras
 from sfumato.server.mapping.build import build_map
 from sfumato.server.mapping.cameras import read_cameras_json
 from sfumato.server.mapping.extract_images import HoldOut
 from sfumato.server.mapping.map import Map
+from sfumato.server.mapping.overlap import places_held_twice
 from sfumato.server.mapping.triangulate import TriangulationOptions
 
 #: Worlds of a joined map are at least this far apart, in the world's unit.
@@ -33,12 +35,25 @@ SPACING = 1000.0
 
 @dataclass(frozen=True)
 class Scene:
-    """A folder of pictures, and what is known about their cameras; None for unknown."""
+    """A folder of pictures, and what is known about their cameras; None for unknown.
+
+    names    the pictures that belong to the scene, in order; None for all of the folder
+    queries  those the data set itself keeps for queries; None where it names none
+    skipped  how many pictures were left out, by the reason
+    """
 
     name: str
     images: Path
     cameras: Mapping[str, Camera] | None
     poses: Mapping[str, Pose] | None
+    names: tuple[str, ...] | None = None
+    queries: frozenset[str] | None = None
+    skipped: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def pictures(self) -> tuple[str, ...]:
+        """Names of the scene's pictures, in order."""
+        return list_images(self.images) if self.names is None else self.names
 
 
 def read_scene(folder: str | Path, *, cameras: str | Path | None = None) -> Scene:
@@ -58,7 +73,7 @@ def read_scene(folder: str | Path, *, cameras: str | Path | None = None) -> Scen
 
 
 def build_map_from_scenes(
-    folders: Sequence[str | Path],
+    folders: Sequence[str | Path | Scene],
     *,
     extractor: str = "sift",
     max_keypoints: int | None = None,
@@ -73,11 +88,12 @@ def build_map_from_scenes(
 
     hold_out is asked with the full name, "scene/0003.jpg". facts["scenes"] tells the offset
     that was added to each scene's world; `moved` brings a pose of the scene there.
+    facts["warnings"] tells which scenes show the same place.
     """
     check_request(extractor, max_keypoints=max_keypoints)
     if not folders:
         raise InvalidInput("a map needs at least one folder of pictures, got none.")
-    scenes = [read_scene(folder) for folder in folders]
+    scenes = [one if isinstance(one, Scene) else read_scene(one) for one in folders]
     names = [scene.name for scene in scenes]
     if len(set(names)) != len(names):
         raise InvalidInput(
@@ -97,8 +113,10 @@ def build_map_from_scenes(
             hold_out=_inside(hold_out, scene.name),
             options=options,
             work=None if work is None else Path(work) / scene.name,
+            only=scene.names,
         )
-    return join_maps(parts)
+    world = join_maps(parts)
+    return replace(world, facts={**world.facts, "warnings": places_held_twice(parts)})
 
 
 def join_maps(parts: Mapping[str, Map]) -> Map:

@@ -140,7 +140,18 @@ def _best_points(
     points = guesses[best]  # every track has a match, so best runs over all tracks
 
     owner, member = spread(tracks.start, np.arange(len(tracks)))
-    rows = tracks.rows[member]
+    return fit_points(views, points, tracks.rows[member], owner, options)
+
+
+def fit_points(
+    views: Views, points: Floats, rows: Rows, owner: Rows, options: TriangulationOptions
+) -> tuple[Floats, Rows, Rows]:
+    """Points moved to where the rows that see them agree best; rows are in order of owner.
+
+    Also the rows that still see a point, and which: none of a point that fewer than two images
+    see, or that rays of too small an angle fix.
+    """
+    limit = options.max_reprojection_error
     for _ in range(2):
         inside = _agreeing(views, rows, owner, points, limit)
         points = _refine(views, points, rows[inside], owner[inside])

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput
+from sfumato.core.lens import focal_lengths, with_focal
 from sfumato.core.progress import Progress, silent
 from sfumato.core.types import Camera, Features
 from sfumato.server.mapping.assemble import SparseModel
 from sfumato.server.mapping.cameras import guess_camera
+from sfumato.server.mapping.focal import FocalFactor
 from sfumato.server.mapping.known_poses import place_points
 from sfumato.server.mapping.triangulate import TriangulationOptions
 
@@ -20,6 +24,7 @@ from sfumato.server.mapping.triangulate import TriangulationOptions
 MAX_SEED = 2**31 - 1
 
 _MIN_MATCHES = 15  # of a pair; fewer are not worth verifying
+_LEAST_DEVIATION = 0.005  # of a focal length that poses could follow: two halves may agree by luck
 _Start = tuple[Camera, str]
 
 
@@ -36,7 +41,8 @@ def place_images(
 ) -> tuple[SparseModel, dict[str, Any]]:
     """Reconstruct poses with COLMAP, take the largest model, and triangulate its points.
 
-    Given cameras stay as they are. Others start from EXIF, or from 1.2 times the longer side,
+    Given cameras stay as they are, unless the images clearly fit another focal length: facts tell.
+    Others start from EXIF, or from 1.2 times the longer side,
     and are refined; images of one size and one EXIF focal length share one. Facts tell the
     images left out, the other models, and where focal lengths came from.
     """
@@ -50,20 +56,37 @@ def place_images(
         for name, item in zip(names, features, strict=True)
     ]
     origin = [source for _, source in starts]
-    models = colmap.reconstruct(
-        names,
-        [item.keypoints for item in features],
-        {pair: rows for pair, rows in matches.items() if len(rows) >= _MIN_MATCHES},
-        [
-            colmap.CameraStart(camera, trusted=source != "guess", fixed=source == "given")
-            for camera, source in starts
-        ],
-        camera_of_image,
-        seed=seed,
-        progress=progress,
-    )
+
+    def reconstruct(factor: float | None = None) -> list[SparseModel]:
+        return colmap.reconstruct(
+            names,
+            [item.keypoints for item in features],
+            {pair: rows for pair, rows in matches.items() if len(rows) >= _MIN_MATCHES},
+            [
+                colmap.CameraStart(
+                    camera if factor is None or source != "given" else with_focal(camera, factor),
+                    trusted=source != "guess",
+                    fixed=source == "given" and factor is None,
+                )
+                for camera, source in starts
+            ],
+            camera_of_image,
+            seed=seed,
+            progress=progress,
+        )
+
+    models = reconstruct()
     if not models:
         raise _not_placed(len(names), len(matches))
+    warnings = []
+    given = [camera for camera, source in starts if source == "given"]
+    if given and len(given) == len(starts):
+        keypoints = dict(zip(names, (item.keypoints for item in features), strict=True))
+        fitted = _focal_factor(models[0], [keypoints[name] for name in models[0].image_names])
+        again = reconstruct(fitted.factor) if fitted.is_clear else []
+        if again:
+            models = again
+            warnings = [fitted.sentence(given[0], "the map was made with that, refined.")]
     largest, *others = models
     placed = set(largest.image_names)
     try:
@@ -76,6 +99,7 @@ def place_images(
         **triangulated,
         "method": f"structure from motion, pycolmap {colmap.version()}",
         "unregistered": [name for name in names if name not in placed],
+        "warnings": warnings,
         "other_models": [list(other.image_names) for other in others],
         "focal_lengths_from": {
             source: sum(origin[row] == source for row in camera_of_image)
@@ -83,6 +107,26 @@ def place_images(
         },
     }
     return model, facts
+
+
+def _focal_factor(model: SparseModel, keypoints: Sequence[NDArray[np.float32]]) -> FocalFactor:
+    """By which factor focal lengths change when they may, by each half of the points."""
+    from sfumato.server.mapping import colmap
+
+    found = []
+    for half in (0, 1):
+        seen = tuple(np.where(one % 2 == half, one, -1) for one in model.point_of_feature)
+        adjusted = colmap.adjust(
+            replace(model, point_of_feature=seen), keypoints, refine_cameras=True
+        )
+        pairs = zip(adjusted.cameras, model.cameras, strict=True)
+        found.append(
+            float(
+                np.median([math.log(focal_lengths(a)[0] / focal_lengths(b)[0]) for a, b in pairs])
+            )
+        )
+    spread = max(abs(found[0] - found[1]) / 2, _LEAST_DEVIATION)
+    return FocalFactor(math.exp(sum(found) / 2), spread)
 
 
 def _not_placed(num_images: int, num_pairs: int) -> InvalidInput:

@@ -1,0 +1,52 @@
+"""How far a pose is expected to be off: the scatter of its matches, and the map's own error."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from sfumato.core.lens import project
+from sfumato.core.pose_error import PoseError
+from sfumato.server.mapping.map import Map
+from sfumato.server.mapping.own_error import OwnError, own_error_of
+from sfumato.server.pose import Estimate, PoseProblem
+from sfumato.server.pose_fit import covariance_of, focal_slopes, pose_slopes, radius_90
+
+
+def own_error(estimate: Estimate, world: Map) -> OwnError:
+    """Of the part of the map where a pose was found."""
+    row = world.rows_of_points.lookup(estimate.point[:1, None])[1][:1]
+    return own_error_of(world, int(world.image_of(row)[0]))
+
+
+def expected_error(
+    estimate: Estimate, problem: PoseProblem, own: OwnError, *, has_free_focal: bool = False
+) -> PoseError | None:
+    """What a pose's own matches say about it, and what the map's images say about the map.
+
+    Position and rotation are the radii of 90 % of a normal law with that covariance. None where
+    the matches do not fix the pose at all. has_free_focal: the focal length was fitted as well.
+    """
+    camera, pose = problem.camera, estimate.pose
+    keypoints = problem.keypoints[estimate.keypoint].astype(np.float64)
+    points = np.asarray(problem.points[estimate.point], dtype=np.float64)
+    slopes, pixels = pose_slopes(camera, pose, points), project(camera, pose.apply(points))
+    fitted = [slopes, focal_slopes(camera, pixels)] if has_free_focal else [slopes]
+    scatter = covariance_of(
+        np.concatenate(fitted, axis=2),
+        pixels - keypoints,
+        keypoints,
+        limit=problem.options.max_error,
+        expected_wrong=estimate.expected_wrong,
+    )
+    covariance = scatter[:6, :6] + own.covariance(slopes, camera)
+    covariance = (covariance + covariance.T) / 2
+    if not np.isfinite(covariance).all():
+        return None
+    return PoseError(
+        radius_90(covariance[3:, 3:]),
+        # The angle between two rotations is at most half a turn.
+        min(math.degrees(radius_90(covariance[:3, :3])), 180.0),
+        covariance,
+    )

@@ -1,0 +1,173 @@
+"""What speaks for a pose: keypoints where points should be seen, and words that agree.
+
+Keypoints are modelled as a Poisson process, whose density is that of all keypoints (chance) plus
+a small bell around every point that should be seen. A score is the logarithm of how much likelier
+the keypoints are with a pose than without one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.geometry import nearest_rotation
+from sfumato.core.lens import project
+from sfumato.core.types import Pose
+from sfumato.server.keypoint_field import DETECTED, KeypointField
+from sfumato.server.mapping.map import Map
+from sfumato.server.pose import (
+    Estimate,
+    PoseProblem,
+    expected_by_chance,
+    log10_chance,
+    one_to_one,
+)
+from sfumato.server.retrieval import MapRegion
+from sfumato.server.word_odds import WordOdds
+
+_TIGHT = 3.0  # pixels; how near a candidate by its word must be to speak for a pose
+_MOST_CANDIDATES = (1_000, 8_000)  # of a region, of all
+_MOST_VISIBLE = 1_500
+WIDE = np.array([10.0, 8, 8, 6, 6, 5, 5, 4, 4])  # pixels, round after round
+NARROW = np.array([8.0, 8, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 2])
+
+
+@dataclass(frozen=True, eq=False)
+class Proposal:
+    score: float
+    rotation: NDArray[np.float64]
+    translation: NDArray[np.float64]
+    region: int
+
+
+#: A pose; of every point its keypoint, and how likely it is the right one; the points.
+Refinement = tuple[Proposal, NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]
+
+
+class Evidence:
+    """What one query says about poses in one map."""
+
+    def __init__(
+        self, problem: PoseProblem, world: Map, words: WordOdds, candidates: MapRegion
+    ) -> None:
+        self.field = KeypointField(problem.keypoints, problem.camera)
+        self._problem, self._world, self._words = problem, world, words
+        self.candidates, self.points = candidates, world.points
+
+    def refined(
+        self,
+        start: Proposal,
+        visible: NDArray[np.int64],
+        candidates: MapRegion,
+        spreads: NDArray[np.float64],
+    ) -> Refinement:
+        from sfumato.server.guided_kernel import refine_pose
+
+        field = self.field
+        candidates = self._most_likely(candidates)
+        ratio = self._words.ratio(candidates.rarity)
+        helpful = ratio > 1
+        point = np.concatenate([visible, candidates.point])
+        nobody = np.full(len(visible), -1, dtype=np.int64)
+        odds = np.concatenate([np.ones(len(visible)), np.where(helpful, ratio - 1, 0.0)])
+        rotation, translation, score, belongs, weight = refine_pose(
+            np.ascontiguousarray(start.rotation),
+            np.ascontiguousarray(start.translation),
+            np.asarray(self.points[point], dtype=np.float64),
+            np.concatenate([nobody, field.place_of[candidates.keypoint]]),
+            DETECTED * odds,
+            field.places,
+            field.density,
+            field.nearest,
+            field.lens,
+            spreads,
+            self.wide_chance if spreads[-1] == WIDE[-1] else self._narrow_chance,
+        )
+        return Proposal(score, rotation, translation, start.region), belongs, weight, visible
+
+    def _most_likely(self, candidates: MapRegion) -> MapRegion:
+        """The first of the candidates; they are sorted, and thousands take time."""
+        most = _MOST_CANDIDATES[candidates is self.candidates]
+        first = slice(0, most)
+        return MapRegion(
+            candidates.images,
+            candidates.keypoint[first],
+            candidates.point[first],
+            candidates.support[first],
+            candidates.rarity[first],
+        )
+
+    def _matches(
+        self, belongs: NDArray[np.int64], weight: NDArray[np.float64], point: NDArray[Any]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Pairs that belong together more likely than not, each keypoint and each point once."""
+        rows = np.flatnonzero((belongs >= 0) & (weight > 0.5))
+        rows = rows[np.argsort(-weight[rows], kind="stable")]
+        rows = rows[np.unique(belongs[rows], return_index=True)[1]]
+        rows = rows[np.unique(point[rows], return_index=True)[1]]
+        return self.field.row_of[belongs[rows]], np.asarray(point[rows], dtype=np.int64)
+
+    def estimate(self, refinement: Refinement, log10_positions: float = 0.0) -> Estimate:
+        """A refined pose with its matches and its evidence, by positions and by words."""
+        best, belongs, weight, visible = refinement
+        pose = Pose(nearest_rotation(best.rotation), best.translation)
+        by_words, expected = self._chance_of_words(pose)
+        point = np.concatenate([visible, self._most_likely(self.candidates).point])
+        keypoint, point = self._matches(belongs, weight, point)
+        return Estimate(
+            pose, len(keypoint), len(belongs), log10_positions + by_words, keypoint, point, expected
+        )
+
+    def _chance_of_words(self, pose: Pose) -> tuple[float, float]:
+        """log10 of the chance that so many candidates by words fit, and how many chance fits."""
+        keypoints, points = self._problem.matches(self.candidates)
+        projected = project(self._problem.camera, points @ pose.rotation.T + pose.translation)
+        away = projected - keypoints
+        fits = one_to_one(np.hypot(away[:, 0], away[:, 1]), self.candidates, _TIGHT)
+        expected = expected_by_chance(projected, self._problem.keypoints, _TIGHT)
+        return min(log10_chance(len(fits), expected, num_matches=1), 0.0), expected
+
+    def same(self, one: Proposal, other: Proposal, visible: NDArray[np.int64]) -> bool:
+        """Whether two poses see the same points at nearly the same places."""
+        points = np.asarray(self.points[visible[:64]], dtype=np.float64)
+        with np.errstate(all="ignore"):
+            seen = [points @ pose.rotation.T + pose.translation for pose in (one, other)]
+            flat = [p[:, :2] / np.where(p[:, 2:] > 1e-9, p[:, 2:], np.nan) for p in seen]
+            away = np.hypot(*(flat[0] - flat[1]).T) * self.field.lens[0]
+        away = np.where(np.isfinite(away), away, np.inf)
+        return bool(np.median(away) < 0.1 * self.field.shape[1])
+
+    def visible_from(self, images: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Points that these images of the map saw, in random order, at most _MOST_VISIBLE."""
+        features = [self._world.features_of(int(image)) for image in images]
+        rows = [np.asarray(self._world.point_of_feature[part]) for part in features]
+        points = np.unique(np.concatenate([*rows, np.zeros(0, dtype=np.int32)])).astype(np.int64)
+        points = points[points >= 0]
+        return np.random.default_rng(0).permutation(points)[:_MOST_VISIBLE]
+
+    def images_near(self, proposal: Proposal, depth: float) -> NDArray[np.int64]:
+        """The images whose cameras stand and look most alike, of those that were searched."""
+        images = self.candidates.images
+        rotations = np.asarray(self._world.rotations[images])
+        translations = np.asarray(self._world.translations[images])
+        centers = -np.einsum("nij,ni->nj", rotations, translations)
+        away = np.linalg.norm(centers + proposal.rotation.T @ proposal.translation, axis=1)
+        cosine = np.clip(rotations[:, 2] @ proposal.rotation[2], -1, 1)
+        cost = np.arccos(cosine) / np.radians(30) + away / max(0.6 * depth, 1e-9)
+        return np.asarray(images[np.argsort(cost, kind="stable")[:4]])
+
+    @cached_property
+    def wide_gain(self) -> NDArray[np.float32]:
+        return self.field.gain(WIDE[-1])
+
+    @cached_property
+    def wide_chance(self) -> float:
+        return self.field.chance(WIDE[-1])
+
+    @cached_property
+    def _narrow_chance(self) -> float:
+        return self.field.chance(NARROW[-1])

@@ -1,0 +1,203 @@
+"""Is the focal length right? A pose with a wrong one can have many inliers, and be far off."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.core.lens import focal_lengths, project, with_focal
+from sfumato.core.types import Camera, Pose
+from sfumato.server.mapping.own_error import OwnError
+from sfumato.server.pose import Estimate, PoseProblem, one_to_one, polish_pose
+from sfumato.server.pose_fit import (
+    FocalFit,
+    best_step,
+    focal_fit,
+    focal_slopes,
+    match_weights,
+    moved_by,
+    pose_slopes,
+)
+from sfumato.server.retrieval import MapRegion
+
+#: A focal length is wrong beyond so many standard deviations, and beyond this relative change.
+CLEAR_DEVIATIONS = 4.0
+CLEAR_CHANGE = 0.01
+#: Where the picture tells the focal length this well, one that fits needs no further test.
+_WELL_TOLD = 0.02
+#: A picture that cannot tell the focal length better than this cannot test it.
+_NOT_TOLD = 0.1
+_AS_MANY = 0.95  # inliers of the better pose; a few lie at the very limit
+#: A focal length far from the given one must make chance less likely by this power of ten.
+_FAR, _GAIN = 0.1, 6.0
+_ROUNDS = 3
+_STARTS = (1.0, 0.8, 0.6, 1.25, 1.7)
+_TOLERANCES = (2.0, 2.0, 1.5, 1.0, 1.0)
+_STEPS = 4
+_LARGEST_STEP = 0.25  # of the logarithm of the focal length
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class FocalCheck:
+    """A pose after its focal length was tested.
+
+    camera   the one the pose belongs to, where the given one does not fit
+    warning  what was found, in one sentence; None where the focal length fits
+    is_refused  the pose must not be given, for the reason in the warning
+    """
+
+    estimate: Estimate
+    camera: Camera | None = None
+    warning: str | None = None
+    is_refused: bool = False
+
+
+def check_focal(
+    estimate: Estimate, candidates: MapRegion, problem: PoseProblem, own: OwnError
+) -> FocalCheck:
+    """Let the focal length vary with the pose; say so, and use another, where that fits clearly.
+
+    Clearly: by more than four standard deviations, of the scatter of the matches and of what the
+    map's own images show, by more than one per cent, and with as many inliers.
+    """
+    fit = _fit(estimate, problem)
+    deviation = _deviation(fit, own)
+    # A wrong focal length scatters the matches as well: its own deviation hides it a little.
+    if deviation < _WELL_TOLD and abs(fit.log_change) < max(deviation, CLEAR_CHANGE):
+        return FocalCheck(estimate)
+    given = focal_lengths(problem.camera)[0]
+    found = _best_fit(estimate, candidates, problem)
+    if found is not None:
+        better, camera = found
+        focal = focal_lengths(camera)[0]
+        told = _deviation(_fit(better, replace(problem, camera=camera)), own)
+        change = abs(math.log(focal / given))
+        as_many = better.num_inliers >= _AS_MANY * estimate.num_inliers
+        if as_many and change > max(CLEAR_DEVIATIONS * told, CLEAR_CHANGE):
+            gained = estimate.log10_chance - better.log10_chance
+            if change > _FAR and gained < _GAIN:
+                return FocalCheck(estimate, None, _misfit(given), is_refused=True)
+            return FocalCheck(
+                better,
+                camera,
+                f"the camera's focal length is given as {given:.5g} pixels, the picture fits "
+                f"{focal:.5g} ± {2 * focal * told:.2g}; the pose was computed with that",
+            )
+    if deviation > _NOT_TOLD:
+        return FocalCheck(
+            estimate,
+            None,
+            f"the picture does not tell whether the focal length of {given:.5g} pixels is right; "
+            f"were it 1 % off, the position would be {_shift(estimate, problem):.2g} off",
+        )
+    return FocalCheck(estimate)
+
+
+def _misfit(given: float) -> str:
+    return (
+        f"the focal length of {given:.5g} pixels does not fit the picture, and which one does is "
+        "not clear; check the camera's intrinsics"
+    )
+
+
+def _best_fit(
+    estimate: Estimate, candidates: MapRegion, problem: PoseProblem
+) -> tuple[Estimate, Camera] | None:
+    """The pose with most inliers at any focal length; sought again from one that is far off."""
+    best: tuple[Estimate, Camera] | None = None
+    for _ in range(_ROUNDS):
+        found = [_refined(estimate, candidates, problem, factor) for factor in _STARTS]
+        tried = [one for one in found if one is not None]
+        known = best[0].num_inliers if best else 0
+        if not tried or max(one[0].num_inliers for one in tried) <= known:
+            break
+        best = max(tried, key=lambda one: one[0].num_inliers)
+        ratio = focal_lengths(best[1])[0] / focal_lengths(problem.camera)[0]
+        if abs(math.log(ratio)) < _FAR:
+            break
+        estimate, problem = best[0], replace(problem, camera=best[1])
+    return best
+
+
+def _deviation(fit: FocalFit, own: OwnError) -> float:
+    return math.sqrt(fit.variance + own.focal**2)
+
+
+def _matched(estimate: Estimate, problem: PoseProblem) -> tuple[Floats, Floats]:
+    keypoints = problem.keypoints[estimate.keypoint].astype(np.float64)
+    return keypoints, np.asarray(problem.points[estimate.point], dtype=np.float64)
+
+
+def _fit(estimate: Estimate, problem: PoseProblem) -> FocalFit:
+    camera, limit = problem.camera, problem.options.max_error
+    keypoints, points = _matched(estimate, problem)
+    slopes = pose_slopes(camera, estimate.pose, points)
+    pixels = project(camera, estimate.pose.apply(points))
+    return focal_fit(camera, slopes, pixels, keypoints, limit, estimate.expected_wrong)
+
+
+def _shift(estimate: Estimate, problem: PoseProblem) -> float:
+    """How far the position moves when the focal length changes by one per cent."""
+    _, points = _matched(estimate, problem)
+    pixels = project(problem.camera, estimate.pose.apply(points))
+    slopes = pose_slopes(problem.camera, estimate.pose, points)
+    errors = 0.01 * focal_slopes(problem.camera, pixels)[:, :, 0]
+    return float(np.linalg.norm(best_step(slopes, errors, np.ones(len(points)))[3:]))
+
+
+def _refined(
+    estimate: Estimate, candidates: MapRegion, problem: PoseProblem, factor: float
+) -> tuple[Estimate, Camera] | None:
+    """Pose and focal length that fit best together, sought from a multiple of the given one."""
+    camera, pose, limit = with_focal(problem.camera, factor), estimate.pose, 50.0
+    matched = _matched(estimate, problem)
+    if factor != 1:  # the same matches, seen with another lens, stand elsewhere
+        for _ in range(_STEPS):
+            found = _step(camera, pose, *matched, limit=limit, is_fixed=True)
+            if found is None:
+                return None
+            pose = found[1]
+    keypoints, points = problem.matches(candidates)
+    for tolerance in _TOLERANCES:
+        limit = tolerance * problem.options.max_error
+        away = project(camera, pose.apply(points)) - keypoints
+        used = one_to_one(np.hypot(away[:, 0], away[:, 1]), candidates, limit)
+        for _ in range(_STEPS):
+            found = _step(camera, pose, keypoints[used], points[used], limit=limit)
+            if found is None:
+                return None
+            camera, pose = found
+    start = replace(estimate, pose=pose, num_inliers=0, log10_chance=0.0)
+    better = polish_pose(start, candidates, replace(problem, camera=camera))
+    return (better, camera) if better.num_inliers else None
+
+
+def _step(
+    camera: Camera,
+    pose: Pose,
+    keypoints: Floats,
+    points: Floats,
+    *,
+    limit: float,
+    is_fixed: bool = False,
+) -> tuple[Camera, Pose] | None:
+    """One step of Gauss and Newton for pose and focal length, or the pose alone."""
+    pixels = project(camera, pose.apply(points))
+    weights = match_weights(pixels - keypoints, limit)
+    used = weights > 0
+    if np.count_nonzero(used) < 8:
+        return None
+    slopes = pose_slopes(camera, pose, points[used])
+    if not is_fixed:
+        slopes = np.concatenate([slopes, focal_slopes(camera, pixels[used])], axis=2)
+    step = np.append(-best_step(slopes, (pixels - keypoints)[used], weights[used]), 0.0)
+    if not np.isfinite(step).all():
+        return None
+    # A step that is too long is shortened as a whole: pose and focal length belong together.
+    step *= min(1.0, _LARGEST_STEP / max(abs(step[6]), 1e-12))
+    return with_focal(camera, math.exp(step[6])), moved_by(pose, step[:6])

@@ -1,0 +1,236 @@
+"""A search for the pose that uses where all keypoints lie, not only whose words agree.
+
+At a small ε few words are true: too few for RANSAC, and too few to tell a right pose from chance.
+But positions are sent as they are. At the right pose the points of the map that should be seen
+fall on keypoints of the query far more often than at any wrong one, whatever their words say. So
+words only propose: three candidates fix a pose, weighted by rarity and support. Positions decide
+(`evidence.py`): the best proposals are refined by expectation-maximisation, in which candidate
+words raise the odds of their pairs, and the best must stand out from all others.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.server.evidence import NARROW, WIDE, Evidence, Proposal, Refinement
+from sfumato.server.mapping.map import Map
+from sfumato.server.pose import Estimate, PoseProblem
+from sfumato.server.retrieval import Retrieval
+from sfumato.server.word_odds import WordOdds
+
+#: Triples drawn per region, in rounds: the second only where the first finds nothing.
+_TRIES = (1_500, 6_000)
+_KEPT = 24  # poses kept per region
+_REFINED = 16  # distinct poses refined to the end
+_TAIL = 5.0  # nats; 3 to 8 on pictures of rooms and façades, 1 if keypoints were independent
+_POLISHED = 3  # times poses around the best are tried
+_AROUND = 20.0  # pixels
+_TRIES_AROUND = 3_000
+_KEPT_AROUND = 4
+_FIRST_VISIBLE = 400  # points that proposals are judged by
+_GRAVITY_DEG = 6.0  # an IMU's error, and that of a pose from three points
+
+
+def search_pose(retrieval: Retrieval, problem: PoseProblem) -> Estimate | None:
+    """The best pose by words and positions; None where no words were sent or nothing fits."""
+    if problem.world is None or problem.words is None or len(problem.keypoints) < 4:
+        return None
+    return _Search(retrieval, problem, problem.world, problem.words).best()
+
+
+def improve_pose(estimate: Estimate, retrieval: Retrieval, problem: PoseProblem) -> Estimate:
+    """The same pose, nearer to the truth: words alone leave a pose of few inliers a little off."""
+    if problem.world is None or problem.words is None or not retrieval.map_regions:
+        return estimate
+    search = _Search(retrieval, problem, problem.world, problem.words)
+    pose = estimate.pose
+    refinement = search.around(Proposal(0.0, pose.rotation, pose.translation, region=0))
+    if refinement[0].score <= 0:
+        return estimate
+    improved = search.evidence.estimate(refinement)
+    return replace(improved, log10_chance=estimate.log10_chance)
+
+
+class _Search:
+    """The search for one query in one map."""
+
+    def __init__(
+        self, retrieval: Retrieval, problem: PoseProblem, world: Map, words: WordOdds
+    ) -> None:
+        self._problem, self._world = problem, world
+        self.evidence = Evidence(problem, world, words, retrieval.all_candidates)
+        self._regions = [region for region in retrieval.map_regions if len(region.keypoint) >= 3]
+
+    def best(self) -> Estimate | None:
+        """The pose that explains the keypoints best; searches on until it is believed."""
+        found: Estimate | None = None
+        proposals: list[Proposal] = []
+        tried = 0
+        for seed, tries in enumerate(_TRIES):
+            for number in range(len(self._regions)):
+                proposals += self._propose(number, tries, seed)
+                tried += tries
+            found = self._decide(proposals, tried)
+            if (
+                found is not None
+                and found.log10_chance <= self._problem.options.guided_log10_chance
+            ):
+                break
+        return found
+
+    def _propose(self, number: int, tries: int, seed: int) -> list[Proposal]:
+        """Poses from triples of a region's candidates, refined a little."""
+        region, visible = self._regions[number], self._visible[number][:_FIRST_VISIBLE]
+        weight = (region.support + 0.05) ** 2 * np.sqrt(region.rarity)
+        rays = self.evidence.field.rays[region.keypoint]
+        drawn = self._draw(rays, region.point, weight, visible, number, tries, _KEPT, seed)
+        return [self.evidence.refined(proposal, visible, region, WIDE)[0] for proposal in drawn]
+
+    def _draw(
+        self,
+        rays: NDArray[np.float64],
+        point: NDArray[np.int64],
+        weight: NDArray[np.float64],
+        visible: NDArray[np.int64],
+        number: int,
+        tries: int,
+        keep: int,
+        seed: int,
+    ) -> list[Proposal]:
+        from sfumato.server.guided_kernel import propose_poses  # compiled when first needed
+
+        scores, rotations, translations = propose_poses(
+            rays,
+            np.asarray(self.evidence.points[point], dtype=np.float64),
+            np.cumsum(weight),
+            np.asarray(self.evidence.points[visible], dtype=np.float64),
+            self.evidence.wide_gain,
+            self.evidence.field.nearest,
+            self.evidence.field.lens,
+            self.evidence.wide_chance,
+            self._depths(number),
+            self._down,
+            len(self.evidence.field.places),
+            tries,
+            keep,
+            seed,
+        )
+        return [
+            Proposal(score, rotation, translation, number)
+            for score, rotation, translation in zip(scores, rotations, translations, strict=True)
+            if np.isfinite(score)
+        ]
+
+    def around(self, best: Proposal) -> Refinement:
+        """The best pose near this one; other points are seen from where it has moved, so thrice."""
+        for _ in range(_POLISHED - 1):
+            best = self._searched_around(best)[0]
+        return self._searched_around(best)
+
+    def _searched_around(self, best: Proposal) -> Refinement:
+        """Poses near the best one: from points and the keypoints next to where they fall.
+
+        A pose that fits one poster in a corner may be off elsewhere, farther than refinement
+        reaches. Among pairs that are near each other at such a pose, many are true ones.
+        """
+        field = self.evidence.field
+        visible = self._visible_at(best)
+        seen = np.asarray(self.evidence.points[visible]) @ best.rotation.T + best.translation
+        with np.errstate(all="ignore"):
+            place = seen[:, :2] / seen[:, 2:] * field.lens[0] + field.lens[1:]
+        inside = (seen[:, 2] > 1e-9) & (place >= 0).all(axis=1)
+        inside &= (np.rint(place) < field.shape[::-1]).all(axis=1)
+        pixel = np.rint(place[inside]).astype(np.int64)
+        near = field.distance[pixel[:, 1], pixel[:, 0]] <= _AROUND
+        keypoint = field.row_of[field.nearest[pixel[near, 1], pixel[near, 0]]]
+        point = visible[inside][near]
+        refined = self.evidence.refined(best, visible, self.evidence.candidates, NARROW)
+        if len(point) < 3:
+            return refined
+        drawn = self._draw(
+            field.rays[keypoint],
+            point,
+            np.ones(len(point)),
+            visible,
+            best.region,
+            _TRIES_AROUND,
+            _KEPT_AROUND,
+            seed=0,
+        )
+        further = [
+            self.evidence.refined(one, visible, self.evidence.candidates, NARROW) for one in drawn
+        ]
+        return max([refined, *further], key=lambda one: one[0].score)
+
+    def _decide(self, proposals: list[Proposal], tried: int) -> Estimate | None:
+        """Refine the best distinct proposals; by how much the best beats the second decides."""
+        distinct: list[Proposal] = []
+        for proposal in sorted(proposals, key=lambda one: -one.score):
+            if np.isfinite(proposal.score) and not any(
+                self._same(proposal, other) for other in distinct
+            ):
+                distinct.append(proposal)
+            if len(distinct) == _REFINED:
+                break
+        final = []
+        for proposal in distinct:
+            visible = self._visible_at(proposal)
+            final.append(self.evidence.refined(proposal, visible, self.evidence.candidates, NARROW))
+        final.sort(key=lambda one: -one[0].score)
+        if not final or not np.isfinite(final[0][0].score):
+            return None
+        best = final[0][0]
+        others = [one[0].score for one in final[1:] if not self._same(one[0], best)]
+        refinement = self.around(best)
+        chance = _log10_chance(refinement[0].score, max(others, default=0.0), tried)
+        return self.evidence.estimate(refinement, chance)
+
+    def _same(self, one: Proposal, other: Proposal) -> bool:
+        return self.evidence.same(one, other, self._visible[one.region])
+
+    def _visible_at(self, proposal: Proposal) -> NDArray[np.int64]:
+        """Points that should be seen at a pose: those of the images that stand nearest."""
+        depth = float(np.sqrt(np.prod(self._depths(proposal.region))))
+        return self.evidence.visible_from(self.evidence.images_near(proposal, depth))
+
+    def _depths(self, number: int) -> NDArray[np.float64]:
+        """Between which depths points may lie: four times nearer and farther than in the map."""
+        seed = int(self._regions[number].images[0])
+        points = np.asarray(self.evidence.points[self._visible[number]], dtype=np.float64)
+        depth = points @ self._world.rotations[seed][2] + self._world.translations[seed][2]
+        depth = depth[depth > 0]
+        if not len(depth):
+            return np.array([1e-9, 1e9])
+        return np.asarray(np.percentile(depth, [5, 95]) * np.array([0.25, 4.0]))
+
+    @cached_property
+    def _visible(self) -> list[NDArray[np.int64]]:
+        return [self.evidence.visible_from(region.images) for region in self._regions]
+
+    @cached_property
+    def _down(self) -> NDArray[np.float64]:
+        if self._problem.gravity is None:
+            return np.array([0.0, 0, 0, 0, 0, 0, -1])
+        inside, world = (
+            np.asarray(vector) / np.linalg.norm(vector)
+            for vector in (self._problem.gravity.in_camera, self._problem.gravity.in_world)
+        )
+        return np.concatenate([inside, world, [math.cos(math.radians(_GRAVITY_DEG))]])
+
+
+def _log10_chance(score: float, second: float, tried: int) -> float:
+    """log10 of how many of the poses tried would reach this score by chance.
+
+    Scores of wrong poses have an exponential tail: of n tried the best reaches about φ·ln n. The
+    best wrong one is at hand, the second of this query, and tells φ for just this picture and
+    this map, however regular they are; a score s is then reached by n·exp(−s/φ) of them. φ is at
+    least _TAIL: the second may be a poor one, where few poses were refined.
+    """
+    log_tried = math.log(max(tried, 2))
+    tail = max(second / log_tried, _TAIL)
+    return (log_tried - score / tail) / math.log(10)

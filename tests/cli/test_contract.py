@@ -91,6 +91,18 @@ def test_every_default_is_shown_in_the_help(
             assert "".join(f"[default:{default}]".split()) in shown, param.name
 
 
+@EVERY
+def test_arguments_are_written_alike(words: Words, capsys: pytest.CaptureFixture[str]) -> None:
+    sfumato(*words, "--help")
+    shown = capsys.readouterr().out
+    for param in COMMANDS[words].params:
+        if param.param_type_name == "argument":
+            usage = param.metavar if param.required else f"[{param.metavar}]"
+            usage += "..." if param.nargs != 1 else ""
+            assert shown.split("\n\n")[0].endswith(usage) or f" {usage} " in shown
+            assert f"\n  {param.metavar}  " in shown
+
+
 @EVERY_OWN
 def test_arguments_are_named_alike(words: Words) -> None:
     arguments = [one for one in COMMANDS[words].params if one.param_type_name == "argument"]

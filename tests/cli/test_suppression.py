@@ -11,6 +11,7 @@ from PIL import Image
 
 from commands import sfumato, sfumato_json
 from onnx_models import constant_model
+from sfumato.cli.selection import counted
 from sfumato.core.releases import KeypointRelease, Release
 from sfumato.detectors import find
 from sfumato.detectors.base import Boxes
@@ -44,8 +45,14 @@ def test_given_boxes_stay_empty_and_are_told_here_only(
     assert not touches(BOX, keypoints(out), margin=0.1).any()
     assert sfumato("protect", *common, *hide, "--explain") == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "keypoints around 1 given; the server is not told" in text
+    assert "keypoints around 1 given box; the server is not told" in text
     assert "What a detector misses is not hidden" in text
+
+
+def test_what_is_hidden_is_counted_in_english() -> None:
+    assert [counted(*one) for one in ((1, "person"), (6, "person"), (2, "given"), (1, "car"))] == [
+        "1 person", "6 people", "2 given boxes", "1 × car",
+    ]  # fmt: skip
 
 
 def test_decoys_fill_what_was_hidden(

@@ -221,7 +221,7 @@ def test_an_extra_is_all_that_its_folders_need(extra: str, folders: tuple[str, .
 def test_every_public_name_is_there_or_names_its_extra() -> None:
     code = """
 import sfumato
-for name in sfumato.__all__:
+for name in dir(sfumato):
     try:
         getattr(sfumato, name)
     except ImportError as error:
@@ -242,6 +242,13 @@ for name in sfumato.__all__:
         ("sf.score", "attack"),
     }
     assert all(refused)
+
+
+def test_a_star_gives_what_is_installed() -> None:
+    names = without_extras("from sfumato import *\nprint(*sorted(globals()))").split()
+    assert {"protect", "SubsetMechanism", "Client"} <= set(names)
+    assert {"localize", "attacks", "plan"} & set(names) == set()
+    assert {"localize", "attacks", "plan"} <= set(sfumato.__all__)
 
 
 def without_extras_command(*words: str) -> list[str]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 from dataclasses import FrozenInstanceError, replace
 from typing import Any
 
@@ -47,6 +49,15 @@ def test_features_cannot_be_changed_afterwards() -> None:
         FEATURES.extractor = "sift"  # type: ignore[misc]
     with pytest.raises(ValueError, match="read-only"):
         FEATURES.descriptors[0, 0] = 1
+
+
+def test_what_was_pickled_or_copied_is_equal_and_as_frozen() -> None:
+    for one in (FEATURES, *one_of_each_release().values()):
+        for again in (pickle.loads(pickle.dumps(one)), copy.deepcopy(one)):
+            assert again == one
+            arrays = [value for value in vars(again).values() if isinstance(value, np.ndarray)]
+            assert arrays
+            assert not any(array.flags.writeable for array in arrays)
 
 
 def test_nothing_prints_coordinates_or_descriptors() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import shutil
 import subprocess
 import sys
@@ -175,6 +177,23 @@ def test_saved_and_loaded_it_is_the_same(tmp_path: Path, index: str, extractor: 
     assert Dictionary.load(tmp_path / "again").manifest == saved.manifest
     with pytest.raises(InvalidInput, match="exists already"):
         loaded.save(tmp_path / "again")
+
+
+@pytest.mark.parametrize("index", ["exact", "graph"])
+@pytest.mark.parametrize("extractor", ["sift", "freak"])
+def test_pickled_and_copied_it_is_the_same(tmp_path: Path, index: str, extractor: str) -> None:
+    made = Dictionary.from_words(some_words(64, 64), extractor=extractor, index=index)
+    fine = made.nested((8,))
+    fine.save(tmp_path / "words")
+    queries = some_words(100, 64, seed=3)
+    for one in (made, fine, fine.at(8), Dictionary.load(tmp_path / "words")):
+        sent = pickle.dumps(one)
+        for again in (pickle.loads(sent), copy.deepcopy(one)):
+            assert again == one
+            assert again.manifest == one.manifest
+            assert np.array_equal(again.nearest(queries), one.nearest(queries))
+            assert not again.words.flags.writeable
+            assert not any(groups.flags.writeable for groups in again.levels.values())
 
 
 @pytest.mark.parametrize("name", ["words.npy", "index.faiss", "manifest.json"])

@@ -1,8 +1,10 @@
 """Tables in the docs are what their experiment prints of the outcomes that are kept.
 
 A page marks such a table: `<!-- table: NAME -->`, the table as a code block, `<!-- end -->`. The
-outcomes are in papers/outcomes/NAME, or NAME/PART for a second table of an experiment; a number
-behind the name says how many of the printed lines are shown. After a new run: RECORD=1 pytest
+outcomes are in papers/outcomes/NAME, or NAME/PART for a second table of an experiment. Where a page
+shows a part of what is printed, the mark says how many of the first lines, or how the first line of
+the part begins and the next one behind it: `<!-- table: NAME 6 -->`,
+`<!-- table: NAME "verification" "history" -->`. After a new run: RECORD=1 pytest
 tests/papers/test_docs_tables.py writes the tables, then read the difference.
 """
 
@@ -19,17 +21,29 @@ from commands import sfumato
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "papers" / "outcomes"
-MARK = re.compile(r"<!-- table: (\S+)(?: (\d+))? -->\n(.*?)<!-- end -->", re.DOTALL)
+MARK = re.compile(
+    r'(<!-- table: (\S+)(?: (\d+)| "(.*?)" "(.*?)")? -->\n.*?<!-- end -->)', re.DOTALL
+)
 BLOCK = re.compile(r"(?<=```\n).*?(?=```\n)", re.DOTALL)
 #: Lines that tell where files were written.
 _WHERE = ("outcomes:", "plot:", "page:", "predictions:", "results:")
 MAX_BYTES = 1 << 20
 
 MARKED = [
-    (page, name, int(count) if count else None, text)
+    (page, *found)
     for page in sorted((ROOT / "docs").glob("*.md"))
-    for name, count, text in MARK.findall(page.read_text(encoding="utf-8"))
+    for found in MARK.findall(page.read_text(encoding="utf-8"))
 ]
+
+
+def part(lines: list[str], count: str, first: str, behind: str) -> str:
+    """So many of the lines, or those from one that begins so to the next that begins otherwise."""
+    if count:
+        return "".join(lines[: int(count)]).rstrip("\n") + "\n"
+    starts = [i for i, line in enumerate(lines) if line.startswith(first)]
+    assert starts, f"no line begins with {first!r}"
+    ends = [i for i in range(starts[0] + 1, len(lines)) if behind and lines[i].startswith(behind)]
+    return "".join(lines[starts[0] : ends[0] if ends else None]).rstrip("\n") + "\n"
 
 
 def printed(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
@@ -45,17 +59,21 @@ def printed(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> list
 
 
 @pytest.mark.parametrize(
-    ("page", "name", "count", "text"), MARKED, ids=[f"{one[0].name}-{one[1]}" for one in MARKED]
+    ("page", "text", "name", "count", "first", "behind"),
+    MARKED,
+    ids=[f"{page.name}-{name}-{first}" for page, _, name, _, first, _ in MARKED],
 )
 def test_a_table_in_the_docs_is_printed_from_its_kept_outcomes(
     page: Path,
-    name: str,
-    count: int | None,
     text: str,
+    name: str,
+    count: str,
+    first: str,
+    behind: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    wanted = "".join(printed(name, tmp_path, capsys)[:count]).rstrip("\n") + "\n"
+    wanted = part(printed(name, tmp_path, capsys), count, first, behind)
     if os.environ.get("RECORD"):
         fresh = BLOCK.sub(lambda _: wanted, text, count=1)
         whole = page.read_text(encoding="utf-8")
@@ -71,5 +89,5 @@ def test_every_kept_outcome_has_its_table_and_is_small() -> None:
     folders = {path.parent.relative_to(KEPT).as_posix().removesuffix("/predictions")
                for path in files}  # fmt: skip
     assert folders
-    assert folders == {name for _, name, _, _ in MARKED}
+    assert folders == {name for _, _, name, *_ in MARKED}
     assert all(path.stat().st_size <= MAX_BYTES for path in files)

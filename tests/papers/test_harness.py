@@ -15,7 +15,7 @@ from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch
 from sfumato_papers.harness.command import Report, make_command
 from sfumato_papers.harness.options import Checked, option
 from sfumato_papers.harness.outcomes import Journal, RecordFile, records_of
-from sfumato_papers.harness.table import Table, grouped, show
+from sfumato_papers.harness.table import Table, crossed, grouped, show, wrapped
 
 
 @dataclass(frozen=True)
@@ -174,6 +174,38 @@ def test_records_are_kept_by_their_keys_and_some_facts_may_change(tmp_path: Path
     assert not again.has(kind="a", name="y")
     with pytest.raises(Mismatch, match="holds others"):
         RecordFile(path, {"about": 2, "count": 2}, "others", ("kind", "name"))
+
+
+def test_what_all_rows_say_is_told_once() -> None:
+    rows = [["raw", "–", "9", "1"], ["words", "2", "9", "3"], ["lifts", "2", "9", "4"]]
+    table = Table(["way", "ω", "N", "right"], rows, fold=("ω", "N", "right"))
+    assert table.text() == [
+        "Throughout: ω 2; N 9.", "way    right", "raw        1", "words      3", "lifts      4",
+    ]  # fmt: skip
+    assert table.markdown()[:2] == ["Throughout: ω 2; N 9.", ""]
+    assert len(Table(table.heads, rows[:1], fold=table.fold).text()) == 2  # one row says all itself
+    empty = Table(["way", "±"], [["a", "–"]], drop=("±",))
+    assert empty.text() == ["way", "a"]
+    assert Table(["way", "±"], [["a", "–"], ["b", "1"]], drop=("±",)).text()[2] == "b    1"
+
+
+def test_settings_become_columns() -> None:
+    rows = [{"way": way, "m": m, "x": x, "y": x / 2}
+            for way, m, x in (("a", 2, 1.0), ("a", 4, 2.0), ("b", 4, 3.0))]  # fmt: skip
+    side, across = (("way", "way"),), ("m", "m")
+    assert crossed(rows, side, across, ("", "x", ".0f")).text() == [
+        "way  m=2  4", "a      1  2", "b      –  3",
+    ]  # fmt: skip
+    both = crossed(rows, side, across, ("x", "x", ".0f"), ("y", "y", ".1f"))
+    assert both.heads == ["way", "x m=2", "4", "y m=2", "4"]
+    assert both.rows == [["a", "1", "2", "0.5", "1.0"], ["b", "–", "3", "–", "1.5"]]
+
+
+def test_notes_fit_a_terminal() -> None:
+    lines = wrapped("word " * 60)
+    assert len(lines) > 1
+    assert max(map(len, lines)) <= 96
+    assert " ".join(lines) == ("word " * 60).strip()
 
 
 def test_tables_align_and_missing_values_are_dashes() -> None:

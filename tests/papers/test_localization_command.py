@@ -102,7 +102,7 @@ def test_a_scene_is_localized_and_printed_again_without_its_pictures(
         main(["experiment", "localization", "--evaluate", str(output / "predictions.jsonl")])
     text = capsys.readouterr().out
     assert "studio: 5 images" in text
-    assert "≤0.25m/2°" in text
+    assert "0.25m/2°" in text
 
 
 def test_words_of_the_maps_own_images_say_so(output: Path) -> None:

@@ -152,7 +152,7 @@ def test_an_attack_of_your_own_stands_beside_the_others(
         run_recover(
             pictures, WORDS, PUBLIC, replace(settings, attacks=("my_attacks:nothing",)), file
         )
-    with pytest.raises(InvalidInput, match="or your own as module:name, got 'magic'"):
+    with pytest.raises(InvalidInput, match="got 'magic'; your own is given as module:name"):
         replace(settings, attacks=("magic",))
 
 

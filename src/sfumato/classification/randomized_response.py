@@ -14,7 +14,7 @@ from sfumato.core.checks import check_count, check_epsilon, check_indices
 from sfumato.core.codes import Codes, MapShape, code_type
 from sfumato.core.errors import InvalidInput
 from sfumato.core.odds import Coin, response_coin
-from sfumato.core.randomness import RandomSource, check_source
+from sfumato.core.randomness import RandomSource, check_source, draw_distinct
 from sfumato.core.releases import MAX_WORDS, CodeRelease
 from sfumato.core.types import PrivacyEvent
 
@@ -173,13 +173,6 @@ def draw_positions(
 ) -> NDArray[np.uint32]:
     """For each of `count` pictures, a uniformly drawn set of positions as a sorted row.
 
-    Floyd's sampling, marked in a table of pictures × positions: the draws are the same
-    whatever came before, and the codes are never looked at.
+    The draws are the same whatever the codes are, which are never looked at.
     """
-    rows = np.arange(count)
-    marked = np.zeros((count, num_codes), dtype=np.bool_)
-    for last in range(num_codes - num_sent, num_codes):
-        position = source.below(last + 1, count)
-        position[marked[rows, position]] = last
-        marked[rows, position] = True
-    return np.nonzero(marked)[1].astype(np.uint32).reshape(count, num_sent)
+    return np.sort(np.stack(draw_distinct(num_codes, num_sent, count, source), axis=1), axis=1)

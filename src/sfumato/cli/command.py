@@ -82,7 +82,20 @@ def make_command(name: str, function: Function, *, summary: str = "") -> Any:
     alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     text = "\n\n".join(filter(None, (summary, inspect.getdoc(function))))
     alone.command(name, help=text)(_expanded(function))
-    return typer.main.get_command(alone)
+    made: Any = typer.main.get_command(alone)
+    for param in made.params:
+        if param.param_type_name == "argument":
+            _write_plainly(param)
+    return made
+
+
+def _write_plainly(argument: Any) -> None:
+    """Write IMAGE, [IMAGE] or FOLDER... where typer writes {IMAGE} and IMAGE <path>."""
+    name = argument.metavar or argument.name.upper()
+    usage = name if argument.required else f"[{name}]"
+    record = argument.get_help_record
+    argument.get_usage_pieces = lambda _: [usage + "..." * (argument.nargs != 1)]
+    argument.get_help_record = lambda ctx: (name, record(ctx)[1])
 
 
 def _expanded(function: Function) -> Function:

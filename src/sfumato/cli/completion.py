@@ -9,7 +9,7 @@ from typer.completion import get_completion_script  # type: ignore[attr-defined]
 from sfumato.cli.options import argument
 from sfumato.cli.output import JsonFlag, emit_json, emit_lines
 from sfumato.cli.registry import COMPLETE_VARIABLE
-from sfumato.core.errors import InvalidInput
+from sfumato.core.checks import check_choice
 
 SHELLS = ("bash", "zsh", "fish", "powershell", "pwsh")
 
@@ -22,8 +22,7 @@ def run(
 
     Example: sfumato completion bash > ~/.local/share/bash-completion/completions/sfumato
     """
-    if shell not in SHELLS:
-        raise InvalidInput(f"the shell must be one of {', '.join(SHELLS)}, got {shell!r}.")
+    check_choice("the shell", shell, SHELLS)
     script = get_completion_script(prog_name="sfumato", complete_var=COMPLETE_VARIABLE, shell=shell)
     if as_json:
         emit_json({"shell": shell, "script": script})

@@ -217,9 +217,26 @@ def suppression_facts(hidden: Suppression) -> dict[str, Any]:
     }
 
 
+#: One and several of what our own detectors find; of somebody else's the plural is unknown.
+_NOUNS = {
+    "person": ("person", "people"),
+    "face": ("face", "faces"),
+    "text": ("text", "texts"),
+    "given": ("given box", "given boxes"),
+    "mask": ("masked part", "masked parts"),
+}
+
+
+def counted(count: int, name: str) -> str:
+    """1 person, 6 people, 6 × car."""
+    if name not in _NOUNS:
+        return f"{count} × {name}"
+    return f"{count} {_NOUNS[name][count != 1]}"
+
+
 def suppression_text(facts: dict[str, Any]) -> str:
     """The same as one sentence."""
-    regions = ", ".join(f"{count} {name}" for name, count in facts["regions"].items())
+    regions = ", ".join(counted(count, name) for name, count in facts["regions"].items())
     decoys = f", {facts['decoys']:,} decoys in their place" if facts["decoys"] else ""
     return (
         f"{facts['keypoints_removed']:,} keypoints around {regions or 'nothing'}{decoys}; the "

@@ -72,11 +72,12 @@ def _shown(value: Any) -> str:
     return f"{value!r}"
 
 
-def check_choice(name: str, value: str, choices: Iterable[str]) -> str:
-    """Return value if it is one of the choices."""
+def check_choice(name: str, value: str, choices: Iterable[str], *, otherwise: str = "") -> str:
+    """Return value if it is one of the choices; otherwise: what to do if none of them fits."""
     known = tuple(choices)
     if value not in known:
-        raise InvalidInput(f"{name} must be one of {', '.join(known)}, got {value!r}.")
+        tail = f"; {otherwise}" if otherwise else ""
+        raise InvalidInput(f"{name} must be one of {', '.join(known)}, got {value!r}{tail}.")
     return value
 
 

@@ -7,7 +7,7 @@ it without the extra reads one sentence. Nothing is imported to find out.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +28,24 @@ def public_name(error: MissingExtra, name: str) -> MissingExtra:
     return error
 
 
-def name_extras(load: Callable[[str], Any], prefix: str) -> Callable[[str], Any]:
-    """A module's `__getattr__` whose refusals say `sf.localize`, not `sfumato.server`."""
+def name_extras(
+    load: Callable[[str], Any], prefix: str, every: Iterable[str] = ()
+) -> Callable[[str], Any]:
+    """A module's `__getattr__` whose refusals say `sf.localize`, not `sfumato.server`.
+
+    every  the module's public names; its `__all__` is made of those that are installed
+    """
+
+    def is_installed(name: str) -> bool:
+        try:
+            load(name)
+        except MissingExtra:
+            return False
+        return True
 
     def load_named(name: str) -> Any:
+        if name == "__all__" and every:
+            return [one for one in every if is_installed(one)]
         try:
             return load(name)
         except MissingExtra as error:

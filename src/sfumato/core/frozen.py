@@ -34,6 +34,23 @@ class Frozen:
         """Store a normalised field of a frozen dataclass, while it is being made."""
         object.__setattr__(self, name, value)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """What was pickled or copied is as frozen as the original: NumPy forgets that."""
+        vars(self).update({name: read_only(value) for name, value in state.items()})
+
+
+def read_only(value: Any) -> Any:
+    """The same value; an array, and arrays in a dict or tuple, can no longer be written."""
+    if isinstance(value, np.ndarray):
+        value.flags.writeable = False
+    elif isinstance(value, dict):
+        for item in value.values():
+            read_only(item)
+    elif isinstance(value, tuple):
+        for item in value:
+            read_only(item)
+    return value
+
 
 def _same(a: Any, b: Any) -> bool:
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):

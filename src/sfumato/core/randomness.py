@@ -27,6 +27,7 @@ from sfumato.core.odds import Coin
 
 _BLOCK = 1 << 20
 _KEY = 32
+_FEW = 64  # draws that are compared one by one
 _ZEROS = bytes(_BLOCK)
 _LITTLE = sys.byteorder == "little"
 
@@ -213,6 +214,33 @@ class SeededRandom(RandomSource):
         with self._lock:
             data = self._stream.update(bytes(size))
         return np.frombuffer(data, dtype=f"<u{bits // 8}")
+
+
+def draw_distinct(
+    bound: int, size: int, count: int, source: RandomSource
+) -> list[NDArray[np.uint32]]:
+    """For each of `count` rows, `size` different numbers below `bound`, as `size` columns.
+
+    Floyd's sampling: exactly `size` draws, none of them repeated, so the work does not depend
+    on what was drawn. As a set the numbers are uniform; their order is not.
+    """
+    columns: list[NDArray[np.uint32]] = []
+    # Few draws are compared with each earlier one; of many, a table says which were drawn.
+    marked = np.zeros((count, bound if size > _FEW else 0), dtype=np.bool_)
+    rows = np.arange(count)
+    for last in range(bound - size, bound):
+        column = source.below(last + 1, count)
+        if size > _FEW:
+            taken = marked[rows, column]
+        else:
+            taken = np.zeros(count, dtype=np.bool_)
+            for earlier in columns:
+                taken |= earlier == column
+        column[taken] = last
+        if size > _FEW:
+            marked[rows, column] = True
+        columns.append(column)
+    return columns
 
 
 _alive: weakref.WeakSet[SecureRandom] = weakref.WeakSet()

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.accounting import Composition, PrivateAnswer
-from sfumato.core.checks import as_number, check_count, check_shape
+from sfumato.core.checks import as_number, check_choice, check_count, check_shape
 from sfumato.core.errors import InvalidInput
 from sfumato.core.frozen import (
     Frozen,
@@ -114,10 +114,7 @@ class Camera:
     params: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        if self.model not in CAMERA_MODELS:
-            raise InvalidInput(
-                f"camera model must be one of {', '.join(CAMERA_MODELS)}, got {self.model!r}."
-            )
+        check_choice("camera model", self.model, CAMERA_MODELS)
         check_image_size((self.width, self.height))
         params = tuple(as_number("camera parameter", value) for value in self.params)
         if len(params) != CAMERA_MODELS[self.model]:

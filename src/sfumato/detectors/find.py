@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from sfumato.core.errors import InvalidInput
+from sfumato.core.checks import check_choice
 from sfumato.detectors.base import Detector
 
 
@@ -36,9 +36,5 @@ DETECTORS: Mapping[str, Callable[[], Detector]] = MappingProxyType(
 def find_detectors(names: Sequence[str]) -> tuple[Detector, ...]:
     """One detector for each name, ready to run."""
     for name in names:
-        if name not in DETECTORS:
-            raise InvalidInput(
-                f"detector must be one of {', '.join(DETECTORS)}, got {name!r}; "
-                "for other classes name a YOLO file."
-            )
+        check_choice("detector", name, DETECTORS, otherwise="for other classes name a YOLO file")
     return tuple(DETECTORS[name]() for name in dict.fromkeys(names))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.checks import check_count
+from sfumato.core.checks import check_choice, check_count
 from sfumato.core.errors import InvalidInput
 from sfumato.core.extras import need
 from sfumato.core.progress import Progress, silent
@@ -74,10 +74,10 @@ def build_dictionary(
     recipe = Recipe(
         num_words=check_count("num_words", num_words, low=2, high=MAX_WORDS),
         spherical=spherical,
-        start=_check_choice("start", start, STARTS),
+        start=check_choice("start", start, STARTS),
         iterations=check_count("iterations", iterations, low=1, high=1000),
         seed=check_count("seed", seed, low=0),
-        index=_check_choice("index", index, INDEX_KINDS),
+        index=check_choice("index", index, INDEX_KINDS),
     )
     opened = open_source(
         source, extractor, max_keypoints=max_keypoints, image_ids=image_ids, strict=strict
@@ -237,9 +237,3 @@ def _measure(dictionary: Dictionary, sample: Sample, seed: int) -> Dictionary:
         measured_on=len(rows),
         index={"kind": dictionary.index.kind, "recall_at_1": round(recall, 6)},
     )
-
-
-def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> str:
-    if value not in choices:
-        raise InvalidInput(f"{name} must be one of {', '.join(choices)}, got {value!r}.")
-    return value

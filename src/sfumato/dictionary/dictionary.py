@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from sfumato.core.checks import check_count, check_finite
 from sfumato.core.errors import InvalidInput, Mismatch
-from sfumato.core.frozen import check_extractor_name
+from sfumato.core.frozen import check_extractor_name, read_only
 from sfumato.core.progress import Progress, silent
 from sfumato.core.storage import save_arrays
 from sfumato.dictionary.bundled import resolve
-from sfumato.dictionary.index import WordIndex, make_index
+from sfumato.dictionary.index import OpenedIndex, WordIndex, make_index
 from sfumato.dictionary.nested import (
     GroupIndex,
     coarse_words,
@@ -99,7 +99,7 @@ class Dictionary:
             metric=kind,
             fingerprint=fingerprint_of(kept, name),
             _facts=content,
-            _open_index=lambda: made,
+            _open_index=OpenedIndex(made),
         )
 
     @staticmethod
@@ -141,7 +141,7 @@ class Dictionary:
                 "these or build another dictionary."
             )
         return Dictionary(
-            words=coarse_words(self.words, groups, num_words, self.metric),
+            words=read_only(coarse_words(self.words, groups, num_words, self.metric)),
             extractor=self.extractor,
             metric=self.metric,
             fingerprint=self.fingerprint_at(num_words),
@@ -231,6 +231,13 @@ class Dictionary:
                 "that divides the number of words."
             )
         return [self.words[part::count] for part in range(count)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For a copy or another process: the words themselves, not the file they came from."""
+        return {**vars(self), "_open_index": OpenedIndex(self.index), "_index": []}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update({name: read_only(value) for name, value in state.items()})
 
     def __len__(self) -> int:
         return self.num_words

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.checks import check_choice
 from sfumato.core.errors import DamagedFile, InvalidInput
 from sfumato.core.files import open_plain
 from sfumato.dictionary.graph_file import check_graph
@@ -84,17 +86,36 @@ class GraphIndex:
         asked = queries if self._binary else queries.astype(np.float32, copy=False)
         return np.asarray(self._graph.search(asked, count)[1], dtype=np.uint32)
 
-    def to_bytes(self) -> bytes | None:
+    def to_bytes(self) -> bytes:
         import faiss
 
         write = faiss.serialize_index_binary if self._binary else faiss.serialize_index
         return bytes(write(self._graph).data)
 
+    def __reduce__(self) -> Any:
+        return _graph_of, (self.to_bytes(), self._binary)
+
+
+def _graph_of(data: bytes, binary: bool) -> GraphIndex:
+    import faiss
+
+    read = faiss.deserialize_index_binary if binary else faiss.deserialize_index
+    return GraphIndex(read(np.frombuffer(data, dtype=np.uint8)), binary=binary)
+
+
+@dataclass(frozen=True)
+class OpenedIndex:
+    """Hands out an index that is open already."""
+
+    index: WordIndex
+
+    def __call__(self) -> WordIndex:
+        return self.index
+
 
 def make_index(words: NDArray[Any], *, metric: str, kind: str) -> WordIndex:
     """Build the index of this kind over the words."""
-    if kind not in INDEX_KINDS:
-        raise InvalidInput(f"index must be one of {', '.join(INDEX_KINDS)}, got {kind!r}.")
+    check_choice("index", kind, INDEX_KINDS)
     if kind == "exact" or (kind == "auto" and len(words) < AUTO_GRAPH):
         return ExactIndex(words, metric=metric)
     binary = metric == "hamming"
@@ -121,15 +142,12 @@ def _empty_graph(dimension: int, values: str) -> Any:
 
 def read_index(file: Path, words: NDArray[Any], *, metric: str) -> WordIndex:
     """Read the graph stored over these words."""
-    import faiss
-
     binary = metric == "hamming"
-    read = faiss.deserialize_index_binary if binary else faiss.deserialize_index
     try:
         with open_plain(file, follow_links=False) as stream:
             data = stream.read()
         check_graph(data, *words.shape, binary=binary)
-        graph = read(np.frombuffer(data, dtype=np.uint8))
+        return _graph_of(data, binary)
     except InvalidInput:
         raise
     except (OSError, RuntimeError, ValueError) as error:
@@ -137,4 +155,3 @@ def read_index(file: Path, words: NDArray[Any], *, metric: str) -> WordIndex:
         raise DamagedFile(
             f"{file} is damaged or not the graph of these words ({reason}); restore it."
         ) from None
-    return GraphIndex(graph, binary=binary)

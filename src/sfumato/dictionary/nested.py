@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
-from sfumato.dictionary.index import WordIndex
+from sfumato.dictionary.index import OpenedIndex, WordIndex
 from sfumato.dictionary.kmeans import cluster
 from sfumato.dictionary.vectors import Space
 
@@ -101,6 +101,9 @@ class GroupIndex:
 
     def __init__(self, fine: Callable[[], WordIndex], groups: NDArray[Any]) -> None:
         self._fine, self._groups = fine, groups
+
+    def __reduce__(self) -> Any:
+        return GroupIndex, (OpenedIndex(self._fine()), self._groups)
 
     def nearest(self, queries: NDArray[Any]) -> NDArray[np.uint32]:
         return np.asarray(self._groups[self._fine().nearest(queries)], dtype=np.uint32)

@@ -7,7 +7,6 @@ damaged state is passed over for the one before it.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.core.errors import DamagedFile, InvalidInput
+from sfumato.core.locks import lock_folder
 from sfumato.core.storage import TEMPORARY, load_array, load_manifest, save_arrays, write_file
 from sfumato.dictionary.cells import Cells
 from sfumato.dictionary.kmeans import Clustering
@@ -43,9 +43,7 @@ class Partial:
             raise InvalidInput(
                 f"{self.folder} exists and is not an unfinished build; move it elsewhere."
             )
-        self.folder.mkdir(parents=True, exist_ok=True)
-        # The kernel drops this lock when the process ends, however it ends.
-        self._lock = os.open(self.folder, os.O_RDONLY)
+        self._lock = lock_folder(self.folder, "building")
         try:
             self._begin(file)
         except BaseException:
@@ -54,17 +52,6 @@ class Partial:
         return self
 
     def _begin(self, file: Path) -> None:
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise InvalidInput(
-                f"another process is building in {self.folder}; wait for it or stop it."
-            ) from None
-        for leftover in self.folder.glob(f"{TEMPORARY}*"):
-            if leftover.is_dir():
-                shutil.rmtree(leftover)
-            else:
-                leftover.unlink()
         if not file.exists():
             write_file(file, self._digest)
         elif file.read_bytes() != self._digest:

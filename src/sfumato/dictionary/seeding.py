@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.errors import InvalidInput
+from sfumato.core.checks import check_choice
 from sfumato.dictionary.cells import Cells
 from sfumato.dictionary.vectors import Floats, Space, squared_norms
 
@@ -27,10 +27,8 @@ def start_rows(
     squared distance from the words taken so far. Over all rows at once that would cost more
     than an exact iteration; inside cells it costs about as much as one of ours.
     """
-    if start == "random":
+    if check_choice("start", start, STARTS) == "random":
         return np.sort(rng.choice(len(cells.rows), size=num_words, replace=False))
-    if start != "kmeans++":
-        raise InvalidInput(f"start must be one of {', '.join(STARTS)}, got {start!r}.")
     shares = allot(cells.costs, cells.sizes, num_words)
     picks: list[NDArray[np.int64]] = []
     for cell, place in cells.occupied():

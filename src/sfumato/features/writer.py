@@ -10,7 +10,6 @@ before, and the next writer goes on with the parts it finds.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import io
 import json
@@ -23,6 +22,7 @@ import h5py
 from sfumato.core.checks import check_count
 from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch
 from sfumato.core.frozen import check_extractor_name
+from sfumato.core.locks import try_lock
 from sfumato.core.progress import Progress, silent
 from sfumato.core.storage import TEMPORARY, sync_directory, write_file
 from sfumato.core.types import Features
@@ -185,18 +185,16 @@ class FeatureWriter:
                 lock = os.open(self._parts / _LOCK, os.O_CREAT | os.O_RDWR)
             except FileNotFoundError:
                 continue  # another writer finished and removed the folder just now
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                with contextlib.suppress(FileNotFoundError):
-                    if (self._parts / _LOCK).stat().st_ino == os.fstat(lock).st_ino:
-                        return lock
-            except BlockingIOError:
-                os.close(lock)
+            is_mine = try_lock(lock)
+            with contextlib.suppress(FileNotFoundError):
+                if is_mine and (self._parts / _LOCK).stat().st_ino == os.fstat(lock).st_ino:
+                    return lock
+            os.close(lock)
+            if not is_mine:
                 raise InvalidInput(
                     f"{self.path} is being written by another process; "
                     "wait for it or choose another output."
-                ) from None
-            os.close(lock)
+                )
 
     def _release(self) -> None:
         if self._lock is not None:

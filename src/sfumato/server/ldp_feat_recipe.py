@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.checks import check_count, check_same_extractor
+from sfumato.core.checks import check_choice, check_count, check_same_extractor
 from sfumato.core.errors import InvalidInput
 from sfumato.core.geometry import nearest_rotation
 from sfumato.core.lens import from_corner
@@ -55,8 +55,7 @@ def paper_localize(
     camera = camera or release.camera
     if camera is None:
         raise InvalidInput("a pose needs the camera's intrinsics; the release carries none.")
-    if matching not in MATCHING:
-        raise InvalidInput(f"matching must be one of {', '.join(MATCHING)}, got {matching!r}.")
+    check_choice("matching", matching, MATCHING)
     check_count("max_iterations", max_iterations, low=1)
     if top_images is not None:
         check_count("top_images", top_images, low=1)

@@ -9,7 +9,6 @@ to its log.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
 import os
@@ -19,6 +18,7 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from sfumato.core.locks import wait_for_lock
 from sfumato.service.keys import now
 from sfumato.service.logs import describe_error, log
 
@@ -54,7 +54,7 @@ class AuditLog:
             size = os.fstat(file).st_size
             if not size or size + wanted <= self._max_bytes:
                 return file
-            fcntl.flock(file, fcntl.LOCK_EX)
+            wait_for_lock(file)
             if self._is_current(file):
                 self._shift()
             self.close()  # lets go of the lock, too

@@ -7,7 +7,6 @@ in a minute is worth more here than the last percent.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import math
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ import numpy as np
 
 from sfumato.core.accounting import DELTA
 from sfumato.core.errors import SfumatoError
+from sfumato.core.locks import try_lock
 from sfumato.core.progress import Progress
 from sfumato.core.storage import write_file
 from sfumato.core.types import NOT_PROTECTED
@@ -106,12 +106,7 @@ def _only_one(folder: Path) -> Iterator[bool]:
         yield False
         return
     with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-            return
-        yield True
+        yield try_lock(lock.fileno())
 
 
 def _best(

@@ -10,7 +10,6 @@ afterwards, so no second service can erase an upload that is under way.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import logging
 import os
@@ -21,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sfumato.core.errors import DamagedFile, InvalidInput, SfumatoError
+from sfumato.core.locks import try_lock
 from sfumato.core.storage import sync_directory
 from sfumato.server.mapping.map import Map
 from sfumato.service.checking import file_away
@@ -53,7 +53,7 @@ class StoreLock:
     def take_alone(self, *, patience: float = 10.0) -> None:
         """Wait a little: workers whose first process was killed need a moment to notice."""
         end = time.monotonic() + patience
-        while not self._try(fcntl.LOCK_EX):
+        while not try_lock(self._folder):
             if time.monotonic() > end:
                 raise InvalidInput(
                     "another sfumato serve uses this store; stop it, or start with --read-only."
@@ -61,15 +61,8 @@ class StoreLock:
             time.sleep(0.1)
 
     def share(self) -> None:
-        if not self._try(fcntl.LOCK_SH):
+        if not try_lock(self._folder, shared=True):
             raise InvalidInput("another sfumato serve has just taken this store; stop one of them.")
-
-    def _try(self, kind: int) -> bool:
-        try:
-            fcntl.flock(self._folder, kind | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        return True
 
     def close(self) -> None:
         os.close(self._folder)

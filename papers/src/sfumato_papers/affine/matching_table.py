@@ -67,6 +67,7 @@ def _row(setting: Setting, kind: str, chosen: list[Outcome]) -> Row:
         "matches": float(np.mean([o.num_matches for o in chosen])),
         "accuracy": {str(t): float(a) for t, a in zip(THRESHOLDS, accuracy, strict=True)},
         "mean_accuracy": float(accuracy.mean()),  # the area under the curve
+        "seeds": len(curves),
         "spread_between_seeds": spread(curves.mean(axis=1)),
         "milliseconds": 1000 * float(np.median([o.seconds for o in chosen])),
     }
@@ -83,13 +84,13 @@ def table(rows: Sequence[Row]) -> Table:
         ("pairs", "pairs"), ("matches", "matches", ".0f"),
         *((f"≤{t} px", f"accuracy.{t}", ".1p") for t in _SHOWN),
         ("mean", "mean_accuracy", ".1p"),
-        ("±", lambda row: None if row["strategy"] == "raw" else row["spread_between_seeds"],
-         ".1p"),
+        ("±", lambda row: row["spread_between_seeds"] if row["seeds"] > 1 else None, ".1p"),
         *((kind, lambda row, kind=kind: means.get((kind, *map(row.get, names))), ".1p")
           for kind in kinds),
         ("ms", "milliseconds", ".0f"),
     ]  # fmt: skip
-    return table_of((row for row in rows if row["change"] == "all"), *columns, left=(0, 2))
+    shown = [row for row in rows if row["change"] == "all"]
+    return table_of(shown, *columns, left=(0, 2), fold=("pairs",), drop=("±",))
 
 
 NOTES = (

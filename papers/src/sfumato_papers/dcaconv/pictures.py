@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.checks import check_count
+from sfumato.core.checks import check_choice, check_count
 from sfumato.core.errors import InvalidInput, Missing, UnreadableImage
 from sfumato.datasets.idx import read_split
 from sfumato.features.image import load_image
@@ -43,8 +43,7 @@ def open_problem(
     name: str, folder: Path, *, max_train: int | None = None, max_test: int | None = None
 ) -> Problem:
     """Read a set; the limits take its first pictures only."""
-    if name not in DATASETS:
-        raise InvalidInput(f"dataset must be one of {', '.join(DATASETS)}, got {name!r}.")
+    check_choice("dataset", name, DATASETS)
     if not folder.is_dir():
         raise Missing(f"there is no folder {folder}; {_SOURCES[name]}")
     for option, limit in (("max-train", max_train), ("max-test", max_test)):

@@ -21,7 +21,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import typer
 
 from sfumato.cli.values import names, numbers, whole_numbers
-from sfumato.core.checks import check_count, check_epsilon
+from sfumato.core.checks import check_choice, check_count, check_epsilon
 from sfumato.core.errors import InvalidInput
 
 _READERS: dict[Any, Callable[[str, str], Any]] = {
@@ -80,11 +80,9 @@ class Checked:
                 if value is None:
                     continue
                 is_own = known["own"] and ":" in str(value)
-                if known["choices"] and value not in known["choices"] and not is_own:
-                    own = " or your own as module:name" if known["own"] else ""
-                    raise InvalidInput(
-                        f"{name} must be one of {', '.join(known['choices'])}{own}, got {value!r}."
-                    )
+                if known["choices"] and not is_own:
+                    own = "your own is given as module:name" if known["own"] else ""
+                    check_choice(name, value, known["choices"], otherwise=own)
                 if known["low"] is not None and not isinstance(value, str):
                     check_count(name, value, low=known["low"])
                 if known["epsilon"]:
@@ -109,12 +107,13 @@ def parameters(settings: type) -> list[inspect.Parameter]:
         if item.metadata["repeat"]:
             kind, default = list[get_args(kind)[0]] | None, None  # type: ignore[misc]
             if item.metadata["further"]:
-                behind = typer.Argument(metavar="[DIR]...", help=item.metadata["further"])
+                behind = typer.Argument(metavar="FOLDER", help=item.metadata["further"])
                 last.append(parameter(f"further_{item.name}", Annotated[kind, behind], None))
         elif item.metadata["parse"] or get_origin(kind) is tuple:
             default = item.metadata["shown"] or _shown(default)
             kind = str | None if default is None else str
-        given = typer.Option(_flag(item), help=item.metadata["text"])
+        metavar = "FOLDER" if item.metadata["needed"] else None
+        given = typer.Option(_flag(item), help=item.metadata["text"], metavar=metavar)
         found.append(parameter(item.name, Annotated[kind, given], default))
     return [*found, *last]
 

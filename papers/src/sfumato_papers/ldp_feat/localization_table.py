@@ -15,7 +15,7 @@ from sfumato.datasets.scenes import Problem, open_scenes
 from sfumato.dictionary import Dictionary, build_dictionary
 from sfumato.server.mapping.map import Map
 from sfumato_papers.harness.command import Report, make_command
-from sfumato_papers.harness.table import Table, table_of
+from sfumato_papers.harness.table import Table, table_of, wrapped
 from sfumato_papers.harness.work import show_progress
 from sfumato_papers.ldp_feat.localization import run_localization
 from sfumato_papers.ldp_feat.localization_predictions import (
@@ -68,7 +68,7 @@ def report_lines(
     columns = [
         ("recipe", lambda row: _recipe(row["setting"])), ("dictionary", "setting.dictionary"),
         ("|K|", "setting.num_words", ","), ("ω", "setting.subset_size"),
-        ("|K|, ω by", lambda row: None if row["setting"].epsilon is None else row["chosen"]),
+        ("by", lambda row: None if row["setting"].epsilon is None else row["chosen"]),
         ("ε", "setting.epsilon", "g"), ("N", "mean_keypoints", ",.0f"),
         ("ε·N", "epsilon_per_picture", ",.0f"), ("answers", "answers"),
         *((f"≤{one}{ends[to][0]}", lambda row, to=to, i=i: _share(row[ends[to][1]], i))
@@ -85,7 +85,9 @@ def report_lines(
         f"{len(found.truth)} queries{_rule(problem)} that are not in it"
     )
     notes = _notes(rows, found, how, against, every or rows)
-    return [title, "", table_of(shown, *columns, left=(0, 1, 4)), "", *notes]
+    fold = ("dictionary", "ω", "by", "N", "answers")
+    table = table_of(shown, *columns, left=(0, 1, 4), fold=fold)
+    return [title, "", table, "", *(line for note in notes for line in wrapped(note))]
 
 
 def _rule(problem: Mapping[str, Any]) -> str:
@@ -109,8 +111,8 @@ def _recipe(setting: Setting) -> str:
 def _share(within: Sequence[Row] | None, place: int) -> str:
     if within is None:
         return "?"
-    low, high = within[place]["share_interval_95"]
-    return f"{100 * within[place]['share']:.0f} [{100 * low:.0f}–{100 * high:.0f}]"
+    share, (low, high) = within[place]["share"], within[place]["share_interval_95"]
+    return f"{100 * share:.0f}" + (f" [{100 * low:.0f}–{100 * high:.0f}]" if not place else "")
 
 
 def _figures(figures: Iterable[tuple[str, Sequence[float]]]) -> str:
@@ -127,11 +129,12 @@ def _notes(
 ) -> list[str]:
     control = [row for row in every if row["setting"].is_control]
     notes = [
-        "Shares in % of answers (queries × seeds); no pose counts as a failure. Wilson's 95 % "
-        "interval, draws of one query counted as less than independent answers.",
+        "Shares in % of answers (queries × seeds); no pose counts as a failure. The first with "
+        "Wilson's 95 % interval, draws of one query counted as less than independent answers.",
         f"wrong: poses returned that are beyond {how.wrong_beyond} of the truth. ε is per "
         "descriptor, ε·N per picture of N keypoints; positions and N are not protected.",
-        "|K|, ω by: rule (knows ε only), best of n (chosen on these queries, which favours it).",
+        "by: |K| and ω by rule (knows ε only), given, or best of n (chosen on these queries, which "
+        "favours it).",
         "Releases are reproducible (seeded), not for sending. Seconds: server's side, median.",
     ]
     if any(row["within"] is None for row in rows if not row["setting"].is_control):

@@ -128,12 +128,13 @@ def report_lines(rows: Sequence[Row]) -> list[str | Table]:
         ("% raw", lambda row: raw.get(row["scene"]) and row["long_tracks"] / raw[row["scene"]],
          ".0p"),
         ("matched", "long_tracks_by_matches", ","), ("chance", "long_tracks_by_chance", ","),
-        ("track", "mean_track_length", ".2f"), ("reproj px", "mean_reprojection_error_px", ".2f"),
-        ("median mm", "median_camera_error", ".1f", 1000),
+        ("track", "mean_track_length", ".2f"), ("px", "mean_reprojection_error_px", ".2f"),
+        ("mm", "median_camera_error", ".1f", 1000),
         ("max mm", "max_camera_error", ".1f", 1000), ("s", "seconds", ".0f"),
     ]  # fmt: skip
     reasons = [f"{row['scene']}, {_name(row)}: {row['reason']}" for row in rows if row["reason"]]
-    return [table_of(rows, *columns, left=(0, 1)), *reasons, "", *NOTES, "", PAPER]
+    table = table_of(rows, *columns, left=(0, 1), fold=("scene", "ω", "N", "images"))
+    return [table, *reasons, "", *NOTES, "", PAPER]
 
 
 def _name(row: Row) -> str:
@@ -146,7 +147,8 @@ NOTES = (
     "≥3 of raw descriptors with the same matcher. matched: of the ≥3, before keypoints were",
     "added to tracks by their position alone. chance: of the ≥3, about how many owe their",
     "third image to a keypoint that was there by chance. track: mean over all points.",
-    "median, max: camera centers after the best similarity; cameras.json taken in metres.",
+    "px: mean reprojection error. mm, max mm: camera centers after the best similarity, median",
+    "and largest; cameras.json taken in metres.",
     "ε is per descriptor, ε·N per picture, and k views of one point of the scene cost k·ε",
     "about it; lifted has no guarantee. Positions and N are not protected. Releases are",
     "reproducible (seeded), not for sending. s: the server's seconds, matching included.",

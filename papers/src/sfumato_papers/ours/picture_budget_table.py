@@ -12,7 +12,7 @@ from sfumato.datasets.scenes import open_scenes
 from sfumato.dictionary import Dictionary
 from sfumato_papers.harness.command import Report, make_command
 from sfumato_papers.harness.plot import BLUE, GREEN, INK, RED, draw, lines
-from sfumato_papers.harness.table import Table, grouped, table_of
+from sfumato_papers.harness.table import Table, grouped, table_of, wrapped
 from sfumato_papers.harness.work import show_progress
 from sfumato_papers.ours.picture_budget import (
     JOURNAL,
@@ -84,7 +84,7 @@ def report_lines(
             left=(1,),
         ),
         "",
-        *_recommended(found),
+        *(line for sentence in _recommended(found) for line in wrapped(sentence)),
     ]
     if every:
         tried = sorted(

@@ -133,7 +133,7 @@ def report_lines(
     ):
         chosen = [row for row in rows if row["protocol"] == name]
         if chosen:
-            shown += ["", title, table_of(chosen, *_COLUMNS, left=(0, 3), alike=every)]
+            shown += ["", title, table_of(chosen, *_COLUMNS, left=(0, 3), alike=every, **_FOLDED)]
     lost = losses(rows)
     shown += ["", *lost, ""] if lost else [""]
     if unfinished:
@@ -143,7 +143,7 @@ def report_lines(
 
 
 _COLUMNS = (
-    ("extractor", "extractor"), ("N", "num_keypoints"), ("of", lambda row: row["pool"] or "all"),
+    ("extractor", "extractor"), ("N", "num_keypoints"), ("pool", lambda row: row["pool"] or "all"),
     ("kept by", "keep_by"), ("all pairs", lambda row: row["recall"][0], ".1p"),
     *((f"≥{least}", lambda row, place=place: row["recall"][place], ".1p")
       for place, least in enumerate(CLASSES) if place),
@@ -151,9 +151,10 @@ _COLUMNS = (
     ("ratio", "recall_with_ratio_test", ".1p"), ("RANSAC", "recall_by_ransac", ".1p"),
     ("bound", "bound", ".1p"), ("chance", "controls", ".1p"),
     ("right", "median_right_matches", ".0f"), ("1 − SSIM", "one_minus_ssim.mean", ".3f"),
-    ("95 %", lambda row: row["one_minus_ssim"] and "{0.low:.3f}–{0.high:.3f}".format(
+    ("its 95 %", lambda row: row["one_minus_ssim"] and "{0.low:.3f}–{0.high:.3f}".format(
         row["one_minus_ssim"])),
 )  # fmt: skip
+_FOLDED = {"fold": ("pool",), "drop": ("RANSAC", "bound", "chance", "1 − SSIM", "its 95 %")}
 
 
 NOTES = (
@@ -162,7 +163,7 @@ NOTES = (
     "within 2 px of the known epipolar lines. 95 %: of all pairs. ratio: with a ratio test of .8.",
     "RANSAC: by the inliers of a server that knows no pose. bound: pairs that kept 20 points of",
     "the map in common: no matcher can pass it by much. chance: pairs of two scenes that reach 20.",
-    "right: median right matches. of: keypoints found to choose from. Descriptors are raw: fewer",
+    "right: median right matches. pool: keypoints found to choose from. Descriptors are raw: fewer",
     "of them is no guarantee. Positions are sent as they are.",
     "reverse, §5.4, says of MegaDepth: SIFT and SOSNet lose 2 points from 1000 to 200.",
 )

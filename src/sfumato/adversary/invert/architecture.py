@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, Self
 
 from sfumato.adversary.invert.sparse import STRIDE, MapOptions
-from sfumato.core.checks import check_count
-from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch
+from sfumato.core.checks import check_choice, check_count
+from sfumato.core.errors import DamagedFile, Mismatch
 from sfumato.core.extras import need
 
 NORMS = ("group", "batch", "none")
@@ -79,8 +79,7 @@ class Architecture(NetworkShape):
         check_count("max_channels", self.max_channels, low=self.width, high=4096)
         check_count("embedding", self.embedding, low=2, high=1024)
         check_count("hidden", self.hidden, low=2, high=4096)
-        if self.norm not in NORMS:
-            raise InvalidInput(f"norm must be one of {', '.join(NORMS)}, got {self.norm!r}.")
+        check_choice("norm", self.norm, NORMS)
         check_frames(self.frames)
         _ = self.map_options  # refuses a bad radius or number of neighbours
 
@@ -119,9 +118,7 @@ class FrameArchitecture(NetworkShape):
 
 def check_frames(frames: str) -> str:
     """Refuse a way of knowing frames that does not exist."""
-    if frames not in FRAMES:
-        raise InvalidInput(f"frames must be one of {', '.join(FRAMES)}, got {frames!r}.")
-    return frames
+    return check_choice("frames", frames, FRAMES)
 
 
 def check_torch(purpose: str) -> None:

@@ -9,7 +9,6 @@ one file, `frames.safetensors`, are read too.
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import shutil
 from collections.abc import Mapping
@@ -24,9 +23,9 @@ from sfumato.adversary.invert import tensors
 from sfumato.adversary.invert.architecture import FrameArchitecture, NetworkShape
 from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch
 from sfumato.core.files import parse_json
+from sfumato.core.locks import lock_folder
 from sfumato.core.storage import (
     MANIFEST,
-    TEMPORARY,
     check_file,
     load_array,
     load_manifest,
@@ -175,20 +174,7 @@ class RunLock:
         self.run = run
 
     def __enter__(self) -> RunLock:
-        self.run.mkdir(parents=True, exist_ok=True)
-        self._lock = os.open(self.run, os.O_RDONLY)
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._lock)
-            raise InvalidInput(
-                f"another process is training in {self.run}; wait for it or stop it."
-            ) from None
-        for leftover in self.run.glob(f"{TEMPORARY}*"):  # of a process that was killed
-            if leftover.is_dir():
-                shutil.rmtree(leftover)
-            else:
-                leftover.unlink()
+        self._lock = lock_folder(self.run, "training")
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.adversary.invert.architecture import check_frames
+from sfumato.core.checks import check_choice
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.geometry import unit_vectors
 from sfumato.core.releases import KeypointRelease, PlainRelease, SubspaceRelease, WordRelease
@@ -61,8 +62,7 @@ def encode(
     source: Source, kind: str, *, dictionary: Dictionary | None = None, frames: str = "none"
 ) -> Encoded:
     """Features or a release as rows of this input kind, with frames as this attacker has them."""
-    if kind not in ENCODERS:
-        raise InvalidInput(f"input kind must be one of {', '.join(ENCODERS)}, got {kind!r}.")
+    check_choice("input kind", kind, ENCODERS)
     rows = ENCODERS[kind](source, dictionary)
     seen = Encoded(rows, source.keypoints, source.image_size)
     if check_frames(frames) == "none":

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from sfumato.adversary.invert.encoders import ENCODERS
+from sfumato.core.checks import check_choice
 from sfumato.core.errors import InvalidInput, Missing
 from sfumato.features.extractors import find_extractor
 
@@ -17,8 +18,7 @@ SHIPPED = Path(__file__).parent / "shipped"
 def network_file(extractor: str, kind: str) -> str:
     """The name a network of this extractor and input kind has in any folder."""
     find_extractor(extractor)
-    if kind not in ENCODERS:
-        raise InvalidInput(f"input kind must be one of {', '.join(ENCODERS)}, got {kind!r}.")
+    check_choice("input kind", kind, ENCODERS)
     return f"{extractor}-{kind}.onnx"
 
 

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput
-from sfumato.core.randomness import RandomSource, check_source
+from sfumato.core.randomness import RandomSource, check_source, draw_distinct
 from sfumato.core.releases import SubspaceRelease
 from sfumato.core.types import Camera, Features, PrivacyEvent
-from sfumato.device.mechanisms.base import draw_distinct, release_fields
+from sfumato.device.mechanisms.base import release_fields
 from sfumato.device.mechanisms.lifting import NO_EPSILON, Doubles, SubspaceLifting
 from sfumato.dictionary import Dictionary
 

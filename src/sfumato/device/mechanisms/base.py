@@ -5,9 +5,6 @@ from __future__ import annotations
 import os
 from typing import Any, Protocol, runtime_checkable
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sfumato.core.errors import InvalidInput
 from sfumato.core.randomness import RandomSource, check_source
 from sfumato.core.releases import Release
@@ -68,23 +65,3 @@ def secret_or_new(secret: bytes | None, of_what: str) -> bytes:
             f"{len(secret) if isinstance(secret, bytes) else type(secret).__name__}."
         )
     return secret
-
-
-def draw_distinct(
-    bound: int, size: int, count: int, source: RandomSource
-) -> list[NDArray[np.uint32]]:
-    """For each of `count` rows, `size` different numbers below `bound`, as `size` columns.
-
-    Floyd's sampling: exactly `size` draws, none of them repeated, so the work does not depend
-    on what was drawn. As a set the numbers are uniform; their order is not.
-    """
-    columns: list[NDArray[np.uint32]] = []
-    for i in range(size):
-        last = bound - size + i
-        column = source.below(last + 1, count)
-        taken = np.zeros(count, dtype=np.bool_)
-        for earlier in columns:
-            taken |= earlier == column
-        column[taken] = last
-        columns.append(column)
-    return columns

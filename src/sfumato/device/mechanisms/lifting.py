@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.checks import as_number, check_count, check_same_extractor
+from sfumato.core.checks import as_number, check_choice, check_count, check_same_extractor
 from sfumato.core.defaults import LIFT_STRATEGIES
 from sfumato.core.errors import InvalidInput
 from sfumato.core.geometry import unit_vectors
-from sfumato.core.randomness import RandomSource, check_source
+from sfumato.core.randomness import RandomSource, check_source, draw_distinct
 from sfumato.core.releases import SubspaceRelease
 from sfumato.core.types import NOT_PROTECTED, Camera, Features, PrivacyEvent
-from sfumato.device.mechanisms.base import draw_distinct, release_fields
+from sfumato.device.mechanisms.base import release_fields
 from sfumato.dictionary import Dictionary
 
 Doubles = NDArray[np.float64]
@@ -73,10 +73,7 @@ class SubspaceLifting:
     no_epsilon: ClassVar[str] = NO_EPSILON
 
     def __post_init__(self) -> None:
-        if self.strategy not in STRATEGIES:
-            raise InvalidInput(
-                f"strategy must be one of {', '.join(STRATEGIES)}, got {self.strategy!r}."
-            )
+        check_choice("strategy", self.strategy, STRATEGIES)
         if self.precision not in PRECISIONS:
             raise InvalidInput(f"precision must be float32 or float16, got {self.precision!r}.")
         if not 0 <= as_number("dither", self.dither) <= 1:

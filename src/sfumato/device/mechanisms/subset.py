@@ -13,10 +13,10 @@ from sfumato.core.accounting import PrivateAnswer
 from sfumato.core.checks import check_count, check_epsilon, check_same_extractor
 from sfumato.core.errors import InvalidInput
 from sfumato.core.odds import Coin, subset_coin
-from sfumato.core.randomness import RandomSource, check_source
+from sfumato.core.randomness import RandomSource, check_source, draw_distinct
 from sfumato.core.releases import WordRelease
 from sfumato.core.types import NOT_PROTECTED, Camera, Features, PrivacyEvent
-from sfumato.device.mechanisms.base import draw_distinct, release_fields
+from sfumato.device.mechanisms.base import release_fields
 from sfumato.dictionary import Dictionary
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.checks import check_choice
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.geometry import unit_vectors
 from sfumato.core.storage import file_checksum
@@ -182,9 +183,7 @@ def make_embedder(settings: Settings) -> FaceEmbedder:
 
 def _attribute(embedded: Embedded, name: str) -> tuple[str, ...]:
     known = embedded.faces.attributes
-    if name not in known:
-        raise InvalidInput(f"attribute must be one of {', '.join(known)}, got {name!r}.")
-    return known[name]
+    return known[check_choice("attribute", name, known)]
 
 
 def _taken(values: Sequence[str], rows: NDArray[np.int64]) -> tuple[str, ...]:

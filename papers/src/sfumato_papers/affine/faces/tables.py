@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sfumato_papers.affine.faces.history import EXACT
-from sfumato_papers.harness.table import Table, grouped, show, table_of, wilson
+from sfumato_papers.harness.table import Table, crossed, grouped, show, table_of, wilson, wrapped
 
 _SENT = (None, "raw", "lifted", "words")
 _LIFTS = ("", "random", "adversarial", "hybrid", "hybrid+", "even")
@@ -134,8 +134,9 @@ def report_lines(head: Row, records: Sequence[Row]) -> list[str | Table]:
         titles, found, (_verification, _history, _attributes), strict=True
     ):
         if rows:
-            lines += [title, make(rows), ""]
-    return [*lines, *_notes(*found), PAPER]
+            lines += [title, *make(rows), ""]
+    notes = [*_notes(*found), PAPER]
+    return [*lines, *(line for note in notes for line in wrapped(note))]
 
 
 def _title(head: Mapping[str, Any]) -> str:
@@ -147,41 +148,102 @@ def _title(head: Mapping[str, Any]) -> str:
     )
 
 
-def _verification(rows: Sequence[Row]) -> Table:
-    raw = next((row["accuracy"] for row in rows if row["way"] == "cosine"), None)
-    columns = [
-        ("way", "way"), ("strategy", lambda row: row["strategy"] or None), ("m", "dimension"),
-        ("words", lambda row: row["source"] or None), ("|K|", "num_words"), ("ε", "epsilon", "g"),
-        ("keeps", _keeps), ("accuracy", "accuracy", ".1%"), ("±", "half_width", ".2p"),
-        ("to raw", lambda row: None if raw is None else row["accuracy"] - raw, "+.2p"),
-        ("false accept", "false_accept", ".1%"), ("false reject", "false_reject", ".1%"),
-    ]  # fmt: skip
-    return table_of(rows, *columns, left=(0, 1, 3))
+def _verification(rows: Sequence[Row]) -> list[str | Table]:
+    unlifted = [row for row in rows if not row["strategy"] and row["epsilon"] is None]
+    lifted = [row for row in rows if row["strategy"]]
+    words = [row for row in rows if row["epsilon"] is not None]
+    found: list[str | Table] = []
+    side: Sequence[tuple[Any, ...]]
+    if unlifted:
+        found.append(
+            table_of(
+                unlifted, ("not protected", "way"), ("accuracy", _accuracy),
+                ("false accept", "false_accept", ".1p"), ("false reject", "false_reject", ".1p"),
+            )
+        )  # fmt: skip
+    if lifted:
+        side = (("lifted", "way"), ("strategy", "strategy"))
+        found += ["", crossed(lifted, side, ("m", "dimension"), ("", _accuracy), left=(0, 1))]
+    if words:
+        side = ("words", "way"), ("built from", "source"), ("|K|", "num_words")
+        across = ("ε", "epsilon", "g")
+        found += ["", crossed(words, side, across, ("", _accuracy), left=(0, 1))]
+    return found
 
 
-def _history(rows: Sequence[Row]) -> Table:
-    counts = sorted({int(k) for row in rows for k in row["recovered"]})
-    columns = [
-        ("pictures", "pictures"), ("answers", "way"),
-        ("strategy", lambda row: row.get("strategy", "words")), ("m", "dimension"),
-        ("|K|", "num_words"), ("ε", "epsilon", "g"), ("faces", "faces"),
-        *((f"k={k}", f"recovered.{k}", ".1%") for k in counts),
-        *((f"error k={k}", lambda row, k=k: _small(row["median_error"].get(str(k))))
-          for k in counts),
-    ]  # fmt: skip
-    return table_of(rows, *columns, left=(0, 1, 2))
+def _accuracy(row: Row) -> str:
+    return f"{show(row['accuracy'], '.1p')} ± {show(row['half_width'], '.2p')}"
 
 
-def _attributes(rows: Sequence[Row]) -> Table:
-    columns = [
-        ("attribute", "attribute"), ("sent", lambda row: row.get("way", "nothing")),
-        ("strategy", "strategy"), ("m", "dimension"), ("|K|", "num_words"),
-        ("ε", lambda row: float(row["epsilon"]) if "epsilon" in row else None, "g"),
-        ("attack", "attack"), ("accuracy", "accuracy", ".1%"),
-        ("95 %", lambda row: "–".join(show(end, ".1p") for end in row["interval_95"])),
+def _history(rows: Sequence[Row]) -> list[str | Table]:
+    found: list[str | Table] = []
+    side: Sequence[tuple[Any, ...]]
+    for pictures, title, name, form in (
+        ("one", f"k lifts of one picture: % recovered within {EXACT:g}", "recovered", ".1p"),
+        (
+            "several",
+            "k pictures of one person, a lift of each: median error",
+            "median_error",
+            ".2f",
+        ),
+    ):
+        lifts = [row for row in rows if row["pictures"] == pictures and "strategy" in row]
+        side = (("answers", "way"), ("strategy", "strategy"), ("m", "dimension"))
+        if lifts:
+            found += [title, _by_count(lifts, side, name, form, (0, 1)), ""]
+    words = [row for row in rows if "strategy" not in row]
+    if words:
+        side = (("answers", "way"), ("|K|", "num_words"), ("ε", "epsilon", "g"))
+        title = "k words of one picture: % of the true words that are named"
+        found += [title, _by_count(words, side, "recovered", ".1p", (0,))]
+    return found
+
+
+def _by_count(
+    rows: Sequence[Row],
+    side: Sequence[tuple[Any, ...]],
+    name: str,
+    form: str,
+    left: Sequence[int],
+) -> Table:
+    """A column for each number of releases; faces: how many are attacked."""
+    cells = [
+        {**row, "k": k, "value": row[name].get(str(k))}
+        for row in rows
+        for k in sorted(map(int, row["recovered"]))
+    ]
+    columns = (*side, ("faces", "faces"))
+    return crossed(cells, columns, ("k", "k"), ("", "value", form), left=left, fold=("faces",))
+
+
+def _attributes(rows: Sequence[Row]) -> list[str | Table]:
+    """A line for each way of sending; attacks are columns."""
+    majority = {row["attribute"]: row["accuracy"] for row in rows if row["attack"] == "majority"}
+    side = (
+        ("attribute", "attribute"), ("sent", _sent), ("majority", "majority", ".1p"),
         ("faces", "faces"),
-    ]  # fmt: skip
-    return table_of(rows, *columns, left=(0, 1, 2, 6))
+    )  # fmt: skip
+    cells = [
+        {**row, "majority": majority.get(row["attribute"])}
+        for row in rows
+        if row["attack"] != "majority"
+    ]
+    across = ("attack", "attack")
+    return [crossed(cells, side, across, ("", _right), left=(0, 1), fold=("faces",))]
+
+
+def _right(row: Row) -> str:
+    low, high = (show(end, ".0p") for end in row["interval_95"])
+    return f"{show(row['accuracy'], '.1p')} [{low}–{high}]"
+
+
+def _sent(row: Row) -> str:
+    if row["way"] == "lifted":
+        return f"{row['strategy']}, m = {row['dimension']}"
+    if row["way"] == "words":
+        epsilon = float(row["epsilon"])
+        return f"1 of {row['num_words']} words, ε = {show(epsilon, 'g')}"
+    return str(row["way"])
 
 
 def _notes(rows: Sequence[Any], history: Sequence[Any], attributes: Sequence[Any]) -> list[str]:
@@ -191,33 +253,24 @@ def _notes(rows: Sequence[Any], history: Sequence[Any], attributes: Sequence[Any
             "p–s: the enrolled side raw, the other lifted; s–s: both lifted; memoised: both along "
             "the directions of the enrolment; p–w, w–w: the same with words. Thresholds of a fold "
             "are chosen on the others, ± is the 95 % interval of the mean. A picture without a "
-            "face is never accepted. Lifting gives no guarantee."
+            "face is never accepted; all in percent. Lifting gives no guarantee."
         )
     lines.append(
         "ε is per embedding; a picture sends one, so per picture too, and k authentications cost "
-        "k·ε unless answers are memoised. ω = 1; keeps: chance that the true word is sent; "
+        "k·ε unless answers are memoised. ω = 1; "
         "ε = ∞: no noise, no guarantee. Not protected: that somebody authenticates, when, from "
         "where, and the server's answer. Releases are seeded, not for sending."
     )
     if history:
         lines.append(
-            f"k=…: share recovered within {EXACT:g} (words: the true word named); error: median "
-            "distance of unit vectors. several: k pictures of one person, error to their mean."
+            "Errors are distances of unit vectors; of several pictures, to the mean of their "
+            "embeddings."
         )
     if attributes:
         lines.append(
             "K-NN: K = 10 of the attacker's faces; learned: logistic regression on recovered "
             "embeddings, trained on faces sent the same way; words: an attacker who knows the "
-            "database and its values; majority: who saw nothing."
+            "database and its values; majority: who saw nothing. Right answers in percent, with "
+            "Wilson's 95 % interval."
         )
     return lines
-
-
-def _keeps(row: Row) -> str:
-    if row["epsilon"] is None:
-        return "–"
-    return f"{100 / (1 + np.exp(-row['epsilon']) * (row['num_words'] - 1)):.1f} %"
-
-
-def _small(value: float | None) -> str:
-    return "–" if value is None else f"{value:.1e}" if value < 0.01 else f"{value:.2f}"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sfumato.adversary.metrics import Interval
-from sfumato_papers.harness.table import Table, table_of
+from sfumato_papers.harness.table import Table, table_of, wrapped
 from sfumato_papers.ldp_feat.inversion.outcomes import Results, Setting, steps_down, summarise
 
 Row = dict[str, Any]
@@ -132,7 +132,7 @@ def report_lines(results: Results) -> list[str | Table]:
         more = [row for row in chosen if row not in plain]
         if more or title == "Raw SIFT and the baselines":
             lines += ["", title, _table(chosen, printed)]
-    lines += ["", *_remarks(results)]
+    lines += ["", *(line for note in _remarks(results) for line in wrapped(note))]
     return lines
 
 
@@ -176,17 +176,19 @@ def _table(rows: Sequence[Row], printed: _Look) -> Table:
     columns = [
         ("attack", "setting.attack"), ("defence", lambda row: _defence(row["setting"])),
         ("pictures", "count"), ("SSIM", lambda row: _cell(row["ssim"])),
-        ("paper", paper("ssim"), ".3f"), ("MAE", lambda row: _cell(row["mae"])),
-        ("paper", paper("mae"), ".3f"), ("PSNR", lambda row: _cell(row["psnr"], 2)),
+        ("paper", paper("ssim"), ".3f"), ("MAE", "mae.mean", ".3f"),
+        ("paper", paper("mae"), ".3f"), ("PSNR", "psnr.mean", ".2f"),
         ("paper", paper("psnr"), ".2f"), ("LPIPS", lambda row: _cell(row["lpips"])),
         ("objects", lambda row: _objects(row["objects"])), ("paper", paper("objects"), ".1%"),
-        ("bytes", lambda row: row["num_bytes"] or None, ",.0f"), ("guarantee", "guarantee"),
+        ("bytes", lambda row: row["num_bytes"] or None, ",.0f"),
+        ("ε a picture", _picture_epsilon, ",.0f"),
         ("painted by", lambda row: _painter(row["network"])),
     ]  # fmt: skip
     whole = table_of(rows, *columns)
     kept = [i for i in range(len(columns)) if i < 4 or any(line[i] != "–" for line in whole.rows)]
     body = [[line[i] for i in kept] for line in whole.rows]
-    return Table([whole.heads[i] for i in kept], body, left=range(len(kept)))
+    heads = [whole.heads[i] for i in kept]
+    return Table(heads, body, left=range(len(kept)), fold=("pictures", "painted by"))
 
 
 def _remarks(results: Results) -> list[str]:
@@ -194,7 +196,7 @@ def _remarks(results: Results) -> list[str]:
     steps = steps_down(results)
     if steps:
         lines.append("SSIM lost from row to row, on the same pictures:")
-        lines += [f"  {name}  {_cell(gap)}" for name, gap in steps]
+        lines += [f"{name}  {_cell(gap)}" for name, gap in steps]
     for row, reason in results.absent.items():
         lines.append(f"not made: {row.attack}, {_defence(row)}: {reason}")
     if results.facts.get("lpips"):
@@ -216,12 +218,17 @@ def _defence(row: Setting) -> str:
     return d.extractor
 
 
-def _cell(value: Interval | None, digits: int = 3) -> str:
+def _picture_epsilon(row: Row) -> float | None:
+    epsilon = row["setting"].defence.epsilon
+    return None if epsilon is None else float(epsilon * row["num_keypoints"])
+
+
+def _cell(value: Interval | None) -> str:
     if value is None:
         return "–"
     if math.isnan(value.low):
-        return f"{value.mean:.{digits}f}"
-    return f"{value.mean:.{digits}f} [{value.low:.{digits}f}, {value.high:.{digits}f}]"
+        return f"{value.mean:.3f}"
+    return f"{value.mean:.3f} [{value.low:.3f}, {value.high:.3f}]"
 
 
 def _number(printed: Printed | None, name: str) -> float | None:

@@ -7,24 +7,24 @@ from pathlib import Path
 import pytest
 
 from server.mapping.worlds import write_scene
-from sfumato_papers.ours import accuracy
-from sfumato_papers.ours.accuracy import JOURNAL, Outcome, Settings, rows
+from sfumato_papers.ours.accuracy import JOURNAL, Outcome, Settings, run_accuracy
+from sfumato_papers.ours.accuracy_table import report, rows
 
 
 def test_stated_and_true_errors_come_side_by_side(tmp_path: Path) -> None:
     scene = write_scene(tmp_path / "scene", num_images=7)
     settings = Settings(data=(scene,), epsilons=(12.0,), factors=(1.4,), num_seeds=1)
     path = tmp_path / "out" / "outcomes.jsonl"
-    accuracy._run(settings, path)
+    run_accuracy(settings, path)
     _, outcomes = JOURNAL.read(path)
     assert len(outcomes) == 2 * 2 * 2  # queries, raw and ε = 12, right and wrong
     before = path.read_bytes()
-    accuracy._run(settings, path)
+    run_accuracy(settings, path)
     assert path.read_bytes() == before
-    report = accuracy._report(path, settings, None)
-    assert "not protected" in str(report.lines)
+    told = report(path, settings, None)
+    assert "not protected" in str(told.lines)
     assert (tmp_path / "out" / "accuracy.png").stat().st_size > 1000
-    found = report.facts["rows"]
+    found = told.facts["rows"]
     assert {row["factor"] for row in found} <= {1.0, 1.4}
     assert any(row["localized"] for row in found)
     assert all(row["silent"] == 0 for row in found)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from sfumato.core.lens import project
 from sfumato.core.pose_error import PoseError
+from sfumato.core.types import Localization
+from sfumato.server.focal import check_focal
 from sfumato.server.mapping.map import Map
 from sfumato.server.mapping.own_error import OwnError, own_error_of
 from sfumato.server.pose import Estimate, PoseProblem
 from sfumato.server.pose_fit import covariance_of, focal_slopes, pose_slopes, radius_90
+from sfumato.server.retrieval import MapRegion
 
 
 def own_error(estimate: Estimate, world: Map) -> OwnError:
@@ -49,4 +53,20 @@ def expected_error(
         # The angle between two rotations is at most half a turn.
         min(math.degrees(radius_90(covariance[:3, :3])), 180.0),
         covariance,
+    )
+
+
+def tested_answer(best: Estimate, candidates: MapRegion, problem: PoseProblem) -> Localization:
+    """A believed pose, after its focal length was tested, with its expected error."""
+    if problem.world is None:
+        return Localization(best.pose, best.num_inliers, best.num_matches, best.log10_chance)
+    own = own_error(best, problem.world)
+    checked = check_focal(best, candidates, problem, own)
+    best, used = checked.estimate, replace(problem, camera=checked.camera or problem.camera)
+    evidence = (best.num_inliers, best.num_matches, best.log10_chance)
+    if checked.is_refused:
+        return Localization(None, *evidence, checked.warning)
+    error = expected_error(best, used, own, has_free_focal=checked.camera is not None)
+    return Localization(
+        best.pose, *evidence, error=error, warning=checked.warning, camera=checked.camera
     )

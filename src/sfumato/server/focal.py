@@ -35,8 +35,10 @@ _AS_MANY = 0.95  # inliers of the better pose; a few lie at the very limit
 _FAR, _GAIN = 0.1, 6.0
 _ROUNDS = 3
 _STARTS = (1.0, 0.8, 0.6, 1.25, 1.7)
-_TOLERANCES = (2.0, 2.0, 1.5, 1.0, 1.0)
-_STEPS = 4
+_FEW_STARTS = (0.75, 1.35)  # where nothing speaks against the given one, to be sure
+_NEAR = 50.0  # pixels: matches farther away are not looked at again
+_TOLERANCES = (2.0, 2.0, 1.5, 1.0)
+_STEPS = 3
 _LARGEST_STEP = 0.25  # of the logarithm of the focal length
 
 Floats = NDArray[np.float64]
@@ -71,7 +73,8 @@ def check_focal(
     if deviation < _WELL_TOLD and abs(fit.log_change) < max(deviation, CLEAR_CHANGE):
         return FocalCheck(estimate)
     given = focal_lengths(problem.camera)[0]
-    found = _best_fit(estimate, candidates, problem)
+    fits = abs(fit.log_change) < deviation < _NOT_TOLD
+    found = _best_fit(estimate, candidates, problem, _FEW_STARTS if fits else _STARTS)
     if found is not None:
         better, camera = found
         focal = focal_lengths(camera)[0]
@@ -106,12 +109,12 @@ def _misfit(given: float) -> str:
 
 
 def _best_fit(
-    estimate: Estimate, candidates: MapRegion, problem: PoseProblem
+    estimate: Estimate, candidates: MapRegion, problem: PoseProblem, starts: tuple[float, ...]
 ) -> tuple[Estimate, Camera] | None:
     """The pose with most inliers at any focal length; sought again from one that is far off."""
     best: tuple[Estimate, Camera] | None = None
     for _ in range(_ROUNDS):
-        found = [_refined(estimate, candidates, problem, factor) for factor in _STARTS]
+        found = [_refined(estimate, candidates, problem, factor) for factor in starts]
         tried = [one for one in found if one is not None]
         known = best[0].num_inliers if best else 0
         if not tried or max(one[0].num_inliers for one in tried) <= known:
@@ -154,19 +157,25 @@ def _refined(
     estimate: Estimate, candidates: MapRegion, problem: PoseProblem, factor: float
 ) -> tuple[Estimate, Camera] | None:
     """Pose and focal length that fit best together, sought from a multiple of the given one."""
-    camera, pose, limit = with_focal(problem.camera, factor), estimate.pose, 50.0
+    camera, pose = with_focal(problem.camera, factor), estimate.pose
     matched = _matched(estimate, problem)
     if factor != 1:  # the same matches, seen with another lens, stand elsewhere
         for _ in range(_STEPS):
-            found = _step(camera, pose, *matched, limit=limit, is_fixed=True)
+            found = _step(camera, pose, *matched, limit=_NEAR, is_fixed=True)
             if found is None:
                 return None
             pose = found[1]
     keypoints, points = problem.matches(candidates)
-    for tolerance in _TOLERANCES:
+    away = np.abs(project(camera, pose.apply(points)) - keypoints).max(axis=1)
+    near = np.flatnonzero(away < _NEAR)
+    keypoints, points = keypoints[near], points[near]
+    region = replace(candidates, keypoint=candidates.keypoint[near], point=candidates.point[near])
+    for tolerance in (*_TOLERANCES, 1.0):
         limit = tolerance * problem.options.max_error
-        away = project(camera, pose.apply(points)) - keypoints
-        used = one_to_one(np.hypot(away[:, 0], away[:, 1]), candidates, limit)
+        errors = project(camera, pose.apply(points)) - keypoints
+        used = one_to_one(np.hypot(errors[:, 0], errors[:, 1]), region, limit)
+        if len(used) < _AS_MANY * estimate.num_inliers:
+            return None  # most starts end here
         for _ in range(_STEPS):
             found = _step(camera, pose, keypoints[used], points[used], limit=limit)
             if found is None:

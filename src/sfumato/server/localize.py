@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +16,17 @@ from sfumato.core.types import Camera, Localization
 from sfumato.dictionary import Dictionary
 from sfumato.matching.nearest import mutual_nearest
 from sfumato.matching.subspace import mutual_nearest as mutual_nearest_subspaces
-from sfumato.server.accuracy import expected_error, own_error
-from sfumato.server.focal import check_focal
 from sfumato.server.guided import improve_pose, search_pose
 from sfumato.server.mapping.map import Map
-from sfumato.server.pose import Estimate, PoseOptions, PoseProblem, estimate_pose, polish_pose
+from sfumato.server.pose import (
+    PoseOptions,
+    PoseProblem,
+    estimate_pose,
+    polish_pose,
+    tell_pose,
+)
 from sfumato.server.retrieval import (
     CandidateMatches,
-    MapRegion,
     Retrieval,
     RetrievalOptions,
     retrieve_map_regions,
@@ -150,7 +153,7 @@ def best_pose(retrieval: Retrieval, problem: PoseProblem) -> Localization:
         best = max(believed, key=lambda estimate: estimate.num_inliers)
         if best is not guided and best.log10_chance > options.sure_log10_chance:
             best = improve_pose(best, retrieval, problem)
-        return _told(best, retrieval.all_candidates, problem)
+        return tell_pose(best, retrieval.all_candidates, problem)
     best = min(estimates, key=lambda estimate: estimate.log10_chance)
     needed = options.guided_log10_chance if best is guided else options.max_log10_chance
     reason = (
@@ -158,19 +161,3 @@ def best_pose(retrieval: Retrieval, problem: PoseProblem) -> Localization:
         f"(10^{best.log10_chance:.1f}, 10^{needed:g} needed)"
     )
     return Localization(None, best.num_inliers, best.num_matches, best.log10_chance, reason)
-
-
-def _told(best: Estimate, candidates: MapRegion, problem: PoseProblem) -> Localization:
-    """A believed pose, after its focal length was tested, with its expected error."""
-    if problem.world is None:
-        return Localization(best.pose, best.num_inliers, best.num_matches, best.log10_chance)
-    own = own_error(best, problem.world)
-    checked = check_focal(best, candidates, problem, own)
-    best, used = checked.estimate, replace(problem, camera=checked.camera or problem.camera)
-    evidence = (best.num_inliers, best.num_matches, best.log10_chance)
-    if checked.is_refused:
-        return Localization(None, *evidence, checked.warning)
-    error = expected_error(best, used, own, has_free_focal=checked.camera is not None)
-    return Localization(
-        best.pose, *evidence, error=error, warning=checked.warning, camera=checked.camera
-    )

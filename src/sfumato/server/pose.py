@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.geometry import nearest_rotation
 from sfumato.core.lens import from_corner, project
-from sfumato.core.types import Camera, Pose
+from sfumato.core.types import Camera, Localization, Pose
 from sfumato.server.mapping.map import Map
 from sfumato.server.retrieval import MapRegion
 from sfumato.server.upright import Gravity, upright_ransac
@@ -109,6 +109,13 @@ def polish_pose(estimate: Estimate, all_candidates: MapRegion, problem: PoseProb
     if wider is None or wider.num_inliers < estimate.num_inliers:
         return estimate
     return replace(wider, log10_chance=min(wider.log10_chance, estimate.log10_chance))
+
+
+def tell_pose(best: Estimate, candidates: MapRegion, problem: PoseProblem) -> Localization:
+    """A believed pose as an answer: its focal length tested, with its expected error."""
+    from sfumato.server.accuracy import tested_answer  # it builds on what is here
+
+    return tested_answer(best, candidates, problem)
 
 
 def _sample(

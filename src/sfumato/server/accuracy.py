@@ -14,7 +14,7 @@ from sfumato.server.focal import check_focal
 from sfumato.server.mapping.map import Map
 from sfumato.server.mapping.own_error import OwnError, own_error_of
 from sfumato.server.pose import Estimate, PoseProblem
-from sfumato.server.pose_fit import covariance_of, focal_slopes, pose_slopes, radius_90
+from sfumato.server.pose_fit import best_step, covariance_of, focal_slopes, pose_slopes, radius_90
 from sfumato.server.retrieval import MapRegion
 
 
@@ -45,6 +45,9 @@ def expected_error(
         expected_wrong=estimate.expected_wrong,
     )
     covariance = scatter[:6, :6] + own.covariance(slopes, camera)
+    if has_free_focal:  # what pictures of this map get wrong about focal lengths moves the pose
+        moved = best_step(slopes, focal_slopes(camera, pixels)[:, :, 0], np.ones(len(slopes)))
+        covariance = covariance + own.focal**2 * np.outer(moved, moved)
     covariance = (covariance + covariance.T) / 2
     if not np.isfinite(covariance).all():
         return None

@@ -31,6 +31,7 @@ _WELL_TOLD = 0.02
 #: A picture that cannot tell the focal length better than this cannot test it.
 _NOT_TOLD = 0.1
 _AS_MANY = 0.95  # inliers of the better pose; a few lie at the very limit
+_HALF = 0.5  # of them before the first steps
 #: A focal length far from the given one must make chance less likely by this power of ten.
 _FAR, _GAIN = 0.1, 6.0
 _ROUNDS = 3
@@ -65,7 +66,8 @@ def check_focal(
     """Let the focal length vary with the pose; say so, and use another, where that fits clearly.
 
     Clearly: by more than four standard deviations, of the scatter of the matches and of what the
-    map's own images show, by more than one per cent, and with as many inliers.
+    map's own images show, by more than one per cent, and with as many inliers. Where the given one
+    clearly does not fit and no other does, the pose is refused.
     """
     fit = _fit(estimate, problem)
     deviation = _deviation(fit, own)
@@ -91,6 +93,8 @@ def check_focal(
                 f"the camera's focal length is given as {given:.5g} pixels, the picture fits "
                 f"{focal:.5g} ± {2 * focal * told:.2g}; the pose was computed with that",
             )
+    if abs(fit.log_change) > max(CLEAR_DEVIATIONS * deviation, CLEAR_CHANGE):
+        return FocalCheck(estimate, None, _misfit(given), is_refused=True)
     if deviation > _NOT_TOLD:
         return FocalCheck(
             estimate,
@@ -170,11 +174,11 @@ def _refined(
     near = np.flatnonzero(away < _NEAR)
     keypoints, points = keypoints[near], points[near]
     region = replace(candidates, keypoint=candidates.keypoint[near], point=candidates.point[near])
-    for tolerance in (*_TOLERANCES, 1.0):
+    for number, tolerance in enumerate((*_TOLERANCES, 1.0)):
         limit = tolerance * problem.options.max_error
         errors = project(camera, pose.apply(points)) - keypoints
         used = one_to_one(np.hypot(errors[:, 0], errors[:, 1]), region, limit)
-        if len(used) < _AS_MANY * estimate.num_inliers:
+        if len(used) < (_AS_MANY if number > 1 else _HALF) * estimate.num_inliers:
             return None  # most starts end here
         for _ in range(_STEPS):
             found = _step(camera, pose, keypoints[used], points[used], limit=limit)

@@ -69,11 +69,16 @@ def check_focal(
     map's own images show, by more than one per cent, and with as many inliers. Where the given one
     clearly does not fit and no other does, the pose is refused.
     """
+    found_by = estimate
+    # Matches by positions alone follow any focal length: only those by words or descriptors test.
+    plain = replace(estimate, num_inliers=0, log10_chance=0.0)
+    tested = polish_pose(plain, candidates, problem) if problem.words is not None else estimate
+    estimate = tested if tested.num_inliers else estimate
     fit = _fit(estimate, problem)
     deviation = _deviation(fit, own)
     # A wrong focal length scatters the matches as well: its own deviation hides it a little.
     if deviation < _WELL_TOLD and abs(fit.log_change) < max(deviation, CLEAR_CHANGE):
-        return FocalCheck(estimate)
+        return FocalCheck(found_by)
     given = focal_lengths(problem.camera)[0]
     fits = abs(fit.log_change) < deviation < _NOT_TOLD
     found = _best_fit(estimate, candidates, problem, _FEW_STARTS if fits else _STARTS)
@@ -86,7 +91,7 @@ def check_focal(
         if as_many and change > max(CLEAR_DEVIATIONS * told, CLEAR_CHANGE):
             gained = estimate.log10_chance - better.log10_chance
             if change > _FAR and gained < _GAIN:
-                return FocalCheck(estimate, None, _misfit(given), is_refused=True)
+                return FocalCheck(found_by, None, _misfit(given), is_refused=True)
             return FocalCheck(
                 better,
                 camera,
@@ -94,15 +99,15 @@ def check_focal(
                 f"{focal:.5g} ± {2 * focal * told:.2g}; the pose was computed with that",
             )
     if abs(fit.log_change) > max(CLEAR_DEVIATIONS * deviation, CLEAR_CHANGE):
-        return FocalCheck(estimate, None, _misfit(given), is_refused=True)
+        return FocalCheck(found_by, None, _misfit(given), is_refused=True)
     if deviation > _NOT_TOLD:
         return FocalCheck(
-            estimate,
+            found_by,
             None,
             f"the picture does not tell whether the focal length of {given:.5g} pixels is right; "
             f"were it 1 % off, the position would be {_shift(estimate, problem):.2g} off",
         )
-    return FocalCheck(estimate)
+    return FocalCheck(found_by)
 
 
 def _misfit(given: float) -> str:

@@ -77,8 +77,9 @@ def test_a_pose_that_is_a_little_off_is_moved_to_the_truth() -> None:
     options = LocalizeOptions()
     candidates = match_release(release, WORLD, DICTIONARY)
     retrieval = retrieve_map_regions(release, candidates, WORLD, options.retrieval)
-    words = WordOdds.of(release, WORLD.num_observations)
-    problem = PoseProblem(release.keypoints, WORLD.points, CAMERA, options.pose, None, WORLD, words)
+    problem = PoseProblem(
+        release.keypoints, WORLD.points, CAMERA, options.pose, None, WORLD, release
+    )
     turned = rotation_between(np.array([0.0, 0, 1]), np.array([0.01, 0.005, 1.0]))
     off = Pose(turned @ QUERY.rotation, turned @ QUERY.translation + 0.02)
     nothing = np.zeros(0, dtype=np.int64)

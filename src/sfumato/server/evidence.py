@@ -103,33 +103,33 @@ class Evidence:
 
     def _matches(
         self, belongs: NDArray[np.int64], weight: NDArray[np.float64], point: NDArray[Any]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Pairs that belong together more likely than not, each keypoint and each point once."""
+    ) -> NDArray[np.int64]:
+        """Rows of pairs that belong together more likely than not, each keypoint and each point once."""
         rows = np.flatnonzero((belongs >= 0) & (weight > 0.5))
         rows = rows[np.argsort(-weight[rows], kind="stable")]
         rows = rows[np.unique(belongs[rows], return_index=True)[1]]
         rows = rows[np.unique(point[rows], return_index=True)[1]]
-        return self.field.row_of[belongs[rows]], np.asarray(point[rows], dtype=np.int64)
+        return np.asarray(rows)
 
     def estimate(self, refinement: Refinement, log10_positions: float = 0.0) -> Estimate:
         """A refined pose with its matches and its evidence, by positions and by words."""
         best, belongs, weight, visible = refinement
         pose = Pose(nearest_rotation(best.rotation), best.translation)
-        by_words, expected = self._chance_of_words(pose)
+        chance = log10_positions + self._chance_of_words(pose)
         point = np.concatenate([visible, self._most_likely(self.candidates).point])
-        keypoint, point = self._matches(belongs, weight, point)
-        return Estimate(
-            pose, len(keypoint), len(belongs), log10_positions + by_words, keypoint, point, expected
-        )
+        rows = self._matches(belongs, weight, point)
+        wrong = float(np.sum(1 - weight[rows]))
+        keypoint = self.field.row_of[belongs[rows]]
+        return Estimate(pose, len(rows), len(belongs), chance, keypoint, point[rows], wrong)
 
-    def _chance_of_words(self, pose: Pose) -> tuple[float, float]:
-        """log10 of the chance that so many candidates by words fit, and how many chance fits."""
+    def _chance_of_words(self, pose: Pose) -> float:
+        """log10 of the chance that so many candidates fit by their words."""
         keypoints, points = self._problem.matches(self.candidates)
         projected = project(self._problem.camera, points @ pose.rotation.T + pose.translation)
         away = projected - keypoints
         fits = one_to_one(np.hypot(away[:, 0], away[:, 1]), self.candidates, _TIGHT)
         expected = expected_by_chance(projected, self._problem.keypoints, _TIGHT)
-        return min(log10_chance(len(fits), expected, num_matches=1), 0.0), expected
+        return min(log10_chance(len(fits), expected, num_matches=1), 0.0)
 
     def same(self, one: Proposal, other: Proposal, visible: NDArray[np.int64]) -> bool:
         """Whether two poses see the same points at nearly the same places."""

@@ -24,7 +24,7 @@ from sfumato.server.pose_fit import (
 from sfumato.server.retrieval import MapRegion
 
 #: A focal length is wrong beyond so many standard deviations, and beyond this relative change.
-CLEAR_DEVIATIONS = 4.0
+CLEAR_DEVIATIONS = 5.0
 CLEAR_CHANGE = 0.01
 #: Where the picture tells the focal length this well, one that fits needs no further test.
 _WELL_TOLD = 0.02
@@ -65,7 +65,7 @@ def check_focal(
 ) -> FocalCheck:
     """Let the focal length vary with the pose; say so, and use another, where that fits clearly.
 
-    Clearly: by more than four standard deviations, of the scatter of the matches and of what the
+    Clearly: by more than five standard deviations, of the scatter of the matches and of what the
     map's own images show, by more than one per cent, and with as many inliers. Where the given one
     clearly does not fit and no other does, the pose is refused.
     """

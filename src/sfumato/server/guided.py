@@ -17,6 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.releases import WordRelease
 from sfumato.server.evidence import NARROW, WIDE, Evidence, Proposal, Refinement
 from sfumato.server.mapping.map import Map
 from sfumato.server.pose import Estimate, PoseProblem
@@ -60,10 +61,11 @@ class _Search:
     """The search for one query in one map."""
 
     def __init__(
-        self, retrieval: Retrieval, problem: PoseProblem, world: Map, words: WordOdds
+        self, retrieval: Retrieval, problem: PoseProblem, world: Map, release: WordRelease
     ) -> None:
         self._problem, self._world = problem, world
-        self.evidence = Evidence(problem, world, words, retrieval.all_candidates)
+        odds = WordOdds.of(release, int(world.observations_per_image.sum()))
+        self.evidence = Evidence(problem, world, odds, retrieval.all_candidates)
         self._regions = [region for region in retrieval.map_regions if len(region.keypoint) >= 3]
 
     def best(self) -> Estimate | None:

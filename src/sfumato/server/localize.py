@@ -32,7 +32,6 @@ from sfumato.server.retrieval import (
     retrieve_map_regions,
 )
 from sfumato.server.upright import Gravity
-from sfumato.server.word_odds import WordOdds
 
 
 @dataclass(frozen=True)
@@ -84,9 +83,7 @@ def localize(
     retrieval = retrieve_map_regions(
         release, candidate_matches, world, options.retrieval, shortlist=shortlist
     )
-    words = None
-    if isinstance(release, WordRelease):
-        words = WordOdds.of(release, int(world.observations_per_image.sum()))
+    words = release if isinstance(release, WordRelease) else None
     problem = PoseProblem(
         release.keypoints, world.points, camera, options.pose, gravity, world, words
     )

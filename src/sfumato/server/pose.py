@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from sfumato.core.geometry import nearest_rotation
 from sfumato.core.lens import from_corner, project
+from sfumato.core.releases import WordRelease
 from sfumato.core.types import Camera, Localization, Pose
 from sfumato.server.mapping.map import Map
 from sfumato.server.retrieval import MapRegion
 from sfumato.server.upright import Gravity, upright_ransac
-from sfumato.server.word_odds import WordOdds
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class PoseProblem:
     options: PoseOptions
     gravity: Gravity | None = None
     world: Map | None = None
-    words: WordOdds | None = None
+    words: WordRelease | None = None
 
     def matches(self, region: MapRegion) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Keypoints and points of the world of a region's candidates."""

@@ -104,7 +104,7 @@ class Evidence:
     def _matches(
         self, belongs: NDArray[np.int64], weight: NDArray[np.float64], point: NDArray[Any]
     ) -> NDArray[np.int64]:
-        """Rows of pairs that belong together more likely than not, each keypoint and each point once."""
+        """Pairs that belong together more likely than not; each keypoint and each point once."""
         rows = np.flatnonzero((belongs >= 0) & (weight > 0.5))
         rows = rows[np.argsort(-weight[rows], kind="stable")]
         rows = rows[np.unique(belongs[rows], return_index=True)[1]]

@@ -25,7 +25,7 @@ from sfumato.server.retrieval import Retrieval
 from sfumato.server.word_odds import WordOdds
 
 #: Triples drawn per region, in rounds: the second only where the first finds nothing.
-_TRIES = (1_500, 6_000)
+_TRIES = (3_000, 16_000)
 _KEPT = 24  # poses kept per region
 _REFINED = 16  # distinct poses refined to the end
 _TAIL = 5.0  # nats; 3 to 8 on pictures of rooms and façades, 1 if keypoints were independent

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from sfumato.server.three_point import three_point_poses
 
 _Array = NDArray[np.float64]
+#: What the first points of a pose must gain before the others are looked at.
+_PROMISING = 2.0
 _FAR = 4.0  # standard deviations at which a keypoint no longer belongs to a point
 
 
@@ -66,7 +68,7 @@ def propose_poses(
                     rotation, translation, visible, first, gain, nearest, lens, chance,
                     sums, stamps, stamp, touched,
                 )
-                <= 0
+                <= _PROMISING
             ):  # fmt: skip
                 continue
             stamp += 1
@@ -124,7 +126,8 @@ def _explained(
             z += rotation[2, j] * visible[i, j]
         if z <= 1e-9:
             continue
-        u, v = lens[0] * x / z + lens[1] + 0.5, lens[0] * y / z + lens[2] + 0.5
+        scale = lens[0] / z
+        u, v = scale * x + lens[1] + 0.5, scale * y + lens[2] + 0.5
         if not (0 <= u < width and 0 <= v < height):
             continue
         inside += 1

@@ -32,8 +32,9 @@ _WELL_TOLD = 0.02
 _NOT_TOLD = 0.1
 _AS_MANY = 0.95  # inliers of the better pose; a few lie at the very limit
 _HALF = 0.5  # of them before the first steps
-#: A focal length far from the given one must make chance less likely by this power of ten.
-_FAR, _GAIN = 0.1, 6.0
+#: A focal length far from the given one must make chance less likely by this power of ten, and
+#: have so many times more inliers: a flat view fits nearly any.
+_FAR, _GAIN, _MANY_MORE = 0.15, 6.0, 1.2
 _ROUNDS = 3
 _STARTS = (1.0, 0.8, 0.6, 1.25, 1.7)
 _FEW_STARTS = (0.75, 1.35)  # where nothing speaks against the given one, to be sure
@@ -90,7 +91,10 @@ def check_focal(
         as_many = better.num_inliers >= _AS_MANY * estimate.num_inliers
         if as_many and change > max(CLEAR_DEVIATIONS * told, CLEAR_CHANGE):
             gained = estimate.log10_chance - better.log10_chance
-            if change > _FAR and gained < _GAIN:
+            more = better.num_inliers >= _MANY_MORE * estimate.num_inliers
+            if change > _FAR and not (gained >= _GAIN and more):
+                if abs(fit.log_change) < 2 * deviation:  # a flat view fits both
+                    return FocalCheck(found_by, None, _untold(given, estimate, problem))
                 return FocalCheck(found_by, None, _misfit(given), is_refused=True)
             return FocalCheck(
                 better,
@@ -101,13 +105,15 @@ def check_focal(
     if abs(fit.log_change) > max(CLEAR_DEVIATIONS * deviation, CLEAR_CHANGE):
         return FocalCheck(found_by, None, _misfit(given), is_refused=True)
     if deviation > _NOT_TOLD:
-        return FocalCheck(
-            found_by,
-            None,
-            f"the picture does not tell whether the focal length of {given:.5g} pixels is right; "
-            f"were it 1 % off, the position would be {_shift(estimate, problem):.2g} off",
-        )
+        return FocalCheck(found_by, None, _untold(given, estimate, problem))
     return FocalCheck(found_by)
+
+
+def _untold(given: float, estimate: Estimate, problem: PoseProblem) -> str:
+    return (
+        f"the picture does not tell whether the focal length of {given:.5g} pixels is right; "
+        f"were it 1 % off, the position would be {_shift(estimate, problem):.2g} off"
+    )
 
 
 def _misfit(given: float) -> str:

@@ -208,6 +208,10 @@ def test_a_raw_release_says_that_nothing_is_protected_and_is_counted(
         (("--raw", "--epsilon", 8), "--epsilon does not apply with --raw"),
         (("--raw", "--lift", "random"), "--lift does not apply with --raw"),
         (("--raw", "--words", 64), "--words does not apply with --raw"),
+        (
+            ("--raw", "--object-detector", "person"),
+            "--object-detector does not apply with --raw",
+        ),
         (("--epsilon", 8, "--lift", "random"), "--epsilon does not apply with --lift"),
         (("--epsilon", 8, "--dither", 0.1), "--dither applies only with --lift"),
         (("--lift", "random", "--subset-size", 1), "--subset-size applies only with --epsilon"),

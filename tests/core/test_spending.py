@@ -49,3 +49,8 @@ def test_no_answers_and_no_delta_are_refused() -> None:
         epsilon_per_answer(1.0, 0)
     with pytest.raises(InvalidInput, match="delta"):
         epsilon_per_answer(1.0, 3, delta=0.0)
+
+
+def test_where_any_epsilon_keeps_the_total_the_search_ends() -> None:
+    found = epsilon_per_answer(1.0, 1, num_values=100, subset_size=99, delta=0.5)
+    assert 64 < found < math.inf

@@ -61,6 +61,12 @@ def test_a_detector_that_ends_the_process_is_stopped_too() -> None:
         detect([Acting(leave)], PICTURE)
 
 
+@pytest.mark.parametrize("detector", [lambda _: None, 5, "face", None])
+def test_what_has_no_name_or_cannot_be_called_is_no_detector(detector: Any) -> None:
+    with pytest.raises(InvalidInput, match="must have a name and be called with a picture"):
+        detect([detector], PICTURE)
+
+
 def test_our_own_sentences_are_passed_on() -> None:
     def refuse(_: Any) -> Any:
         raise InvalidInput("the network is damaged; restore it.")

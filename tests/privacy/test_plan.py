@@ -102,6 +102,8 @@ def test_queries_may_be_stated_to_be_farther_away() -> None:
         ({"keep": 3}, "keep must be"),
         ({"num_trials": 0}, "num_trials"),
         ({"question": Question(hidden=1.0)}, "hidden must be"),
+        ({"question": Question(max_distance=-1.0)}, "max_distance, within which .* above 0"),
+        ({"question": Question(max_angle_deg=0.0)}, "max_angle_deg, within which .* above 0"),
         ({"question": Question(degrees=-3.0)}, "degrees must be"),
         ({"question": Question(seen_by=0)}, "seen_by"),
         ({"question": Question(object_size=(20, 20))}, "give the photographs"),

@@ -39,7 +39,8 @@ CHARGED = {"--ledger --no-ledger --session --cap --cap-exact": "--output"}
         "--subset-size --lift": "not --mechanism",
         "--dimension --precision --dither": "--lift",
         "--mechanism-options": "--mechanism",
-        "--epsilon --subset-size --lift --mechanism --words --decoys --object": "not --raw",
+        "--epsilon --subset-size --lift --mechanism --words --decoys --object "
+        "--object-detector": "not --raw",
     }
 )
 def run(

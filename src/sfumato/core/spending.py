@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from sfumato.core.accounting import DELTA, MOST_ANSWERS, Composition, PrivateAnswer, check_delta
-from sfumato.core.checks import as_number, check_count
+from sfumato.core.checks import MAX_EPSILON, as_number, check_count
 from sfumato.core.errors import InvalidInput
 
 _PRECISION = 1e-6  # relative; what is returned is below the largest ε by at most this share
@@ -22,7 +22,8 @@ def epsilon_per_answer(
     """The largest ε at which `count` answers together are (total, delta)-private.
 
     Rounded down: the exact E of what is returned is at most `total`. Where hardly more than
-    total/count is possible, it is total/count, which holds for delta = 0 as well.
+    total/count is possible, it is total/count, which holds for delta = 0 as well. Above 64, which
+    no mechanism takes, nothing larger is sought: a large delta may allow any ε.
 
     >>> sf.epsilon_per_answer(1.0, 1, num_values=2)  # one code
     1.0
@@ -44,6 +45,8 @@ def epsilon_per_answer(
     low, high = even, 2 * even
     while fits(high):
         low, high = high, 2 * high
+        if low > MAX_EPSILON:
+            return low
     while high - low > _PRECISION * low:
         middle = (low + high) / 2
         low, high = (middle, high) if fits(middle) else (low, middle)

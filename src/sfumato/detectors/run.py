@@ -33,6 +33,12 @@ def detect(
     NotPrivate: what it would have found is unknown, so nothing may be released.
     """
     check_timeout(timeout)
+    for detector in detectors:
+        if not (callable(detector) and isinstance(getattr(detector, "name", None), str)):
+            raise InvalidInput(
+                "a detector must have a name and be called with a picture, got "
+                f"{type(detector).__name__} without one; make it a class with both."
+            )
     return tuple(_detect_one(detector, picture, timeout) for detector in detectors)
 
 

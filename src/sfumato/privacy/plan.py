@@ -266,3 +266,9 @@ def _check(
     degrees = question.degrees
     if degrees is not None and not 0 <= as_number("degrees", degrees) <= 180:
         raise InvalidInput(f"degrees must be from 0 to 180, got {degrees!r}.")
+    for name in ("max_distance", "max_angle_deg"):
+        if not as_number(name, getattr(question, name)) > 0:
+            raise InvalidInput(
+                f"{name}, within which a trial succeeds, must be above 0, got "
+                f"{getattr(question, name)!r}."
+            )

@@ -84,3 +84,12 @@ def test_a_run_predicts_measures_and_goes_on_where_it_stopped(
     assert "1 of 16,384 words each, ε = 12 per descriptor" in text
     assert "not protected" in text
     assert json.loads(before.splitlines()[1])["kind"] == "plan"
+
+
+def test_a_run_that_stopped_before_its_plan_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    head = {"kind": "planning", "format": 1, "data": "room", "fingerprint": "a"}
+    (tmp_path / "outcomes.jsonl").write_text(json.dumps(head) + "\n")
+    assert sfumato("experiment", "planning", "--evaluate", tmp_path) == 2
+    assert "holds no plan yet; run the experiment again" in capsys.readouterr().err

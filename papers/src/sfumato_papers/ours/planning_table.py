@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.core.accounting import PrivateAnswer
+from sfumato.core.errors import InvalidInput
 from sfumato.privacy.price import price_of
 from sfumato_papers.harness.command import Report, make_command
 from sfumato_papers.harness.outcomes import records_of
@@ -50,7 +51,10 @@ def rows(outcomes: Sequence[Outcome], setting: Mapping[str, Any]) -> Iterator[di
 
 def _report(path: Path, settings: Settings, ran: Any) -> Report:
     head, outcomes = JOURNAL.read(path)
-    chosen = next(iter(records_of(path, "plan")))
+    plans = records_of(path, "plan")
+    if not plans:
+        raise InvalidInput(f"{path} holds no plan yet; run the experiment again to go on with it.")
+    chosen = plans[0]
     views = {one["way"]: one for one in records_of(path, "views")}
     setting = chosen["setting"]
     found = list(rows(outcomes, setting))

@@ -91,6 +91,8 @@ def test_releases_of_a_moving_device_are_asked_together(
     shown = json.loads(capsys.readouterr().out)
     assert np.allclose(shown["center"], QUERY.center, atol=0.05)
     assert shown["frames"] == 3
+    assert sfumato(*asked, "--before", paths[2], "--motion", motion) == 2
+    assert "one given twice is no new evidence" in capsys.readouterr().err
     assert sfumato(*asked) == 2
     assert "--before needs --motion" in capsys.readouterr().err
     motion.write_text("".join(lines[:2]))

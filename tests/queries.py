@@ -8,7 +8,7 @@ from sfumato.datasets.scenes import Problem, Query
 from synthetic import CAMERA, DICTIONARY, MAPPING_POSES, make_map, make_room, pose_at
 
 ROOM = make_room(1500)
-NESTED = DICTIONARY.nested((64,))
+NESTED = DICTIONARY.with_levels((64,))
 WORLD = replace(
     make_map(ROOM, MAPPING_POSES[:6]), image_names=tuple(f"room/{i}.png" for i in range(6))
 )

@@ -20,7 +20,7 @@ from synthetic import CAMERA, DICTIONARY, MAPPING_POSES, make_map
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     path = tmp_path_factory.mktemp("service")
     make_map(ROOM, MAPPING_POSES[:6]).save(path / "map")
-    DICTIONARY.nested((64,)).save(path / "words")
+    DICTIONARY.with_levels((64,)).save(path / "words")
     features, _ = ROOM.look(QUERY, seed=0)
     release = SubsetMechanism(7.0, 1, DICTIONARY).release(
         features, rng=SecureRandom(), camera=CAMERA

@@ -57,7 +57,7 @@ def test_a_photograph_is_protected_and_its_words_are_sent(
     shown = capsys.readouterr().out
     sent = Release.from_bytes(pretend.asked[0])
     assert isinstance(sent, WordRelease)
-    assert (sent.epsilon, sent.subset_size, len(sent)) == (8, 2, 60)
+    assert (sent.epsilon, sent.subset_size, len(sent)) == (8, 1, 60)
     assert f"{len(pretend.asked[0]):,} bytes for 60 keypoints" in shown
     assert "ε = 8 for one descriptor" in shown
     assert "N·ε = 480" in shown

@@ -45,7 +45,7 @@ def test_an_own_detector_says_what_each_object_gives_away(
     assert [one["what"] for one in facts["objects"]] == ["badge", "button"]
     assert [one["box"] for one in facts["objects"]] == BOXES
     for one, count in zip(facts["objects"], counts, strict=True):
-        promised = Composition({PrivateAnswer(5.0, 16_384): int(count)})
+        promised = Composition({PrivateAnswer(5.0, 1_024): int(count)})
         assert one["seen_by"] == count > 0
         assert one["exact_epsilon"] == promised.epsilon()
         assert one["advantage"] == promised.advantage

@@ -75,7 +75,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "my_raising_code.py").write_text(CODE, encoding="utf-8")
     Image.fromarray(photograph()[:160, :160]).save(tmp_path / "photo.png")
     words = np.random.default_rng(0).integers(0, 256, (256, 128), dtype=np.uint8)
-    Dictionary.from_words(words, extractor="sift").nested((8, 64)).save(tmp_path / "words")
+    Dictionary.from_words(words, extractor="sift").with_levels((8, 64)).save(tmp_path / "words")
     (tmp_path / "a.sfr").write_bytes(lifted(dimension=2, count=20).release.to_bytes())
     monkeypatch.chdir(tmp_path)
     return tmp_path

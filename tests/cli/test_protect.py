@@ -46,8 +46,8 @@ def test_the_bundled_dictionary_is_the_default(
 ) -> None:
     assert sfumato("protect", photo, "--epsilon", 10, "--explain", "--json") == 0
     shown = json.loads(capsys.readouterr().out)
-    assert shown["dictionary_words"] == 16_384
-    assert shown["true_word_sent_probability"] == pytest.approx(0.7289, abs=1e-3)
+    assert shown["dictionary_words"] == 65_536
+    assert shown["true_word_sent_probability"] == pytest.approx(0.2515, abs=1e-3)
 
 
 def test_the_ledger_counts_and_refuses(

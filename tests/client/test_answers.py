@@ -35,7 +35,7 @@ def plan(**other: Any) -> httpx.Response:
     return httpx.Response(200, json=content | other)
 
 
-NESTED = WORDS.nested((1024,))
+NESTED = WORDS.with_levels((1024,))
 
 
 def test_a_plan_is_taken_within_the_limits_and_said_aloud(caplog: pytest.LogCaptureFixture) -> None:
@@ -79,7 +79,7 @@ def test_a_plan_beyond_the_limits_is_refused_as_a_whole(
         client.localize(PHOTO, CAMERA)
     sent = Release.from_bytes(server.asked[0])
     assert isinstance(sent, WordRelease)
-    assert (sent.epsilon, sent.num_words, sent.subset_size) == (8.0, 2048, 2)
+    assert (sent.epsilon, sent.num_words, sent.subset_size) == (8.0, 2048, 1)
 
 
 def test_unknown_maps_and_hostile_ids() -> None:

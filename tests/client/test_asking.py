@@ -53,7 +53,7 @@ def test_a_picture_is_localized_and_only_words_of_it_leave(tmp_path: Path) -> No
     assert [path for _, path, _ in server.requests] == ["/v1/maps", f"/v1/maps/{MAP_ID}/localize"]
     sent = Release.from_bytes(server.asked[0])
     assert isinstance(sent, WordRelease)
-    assert (sent.epsilon, sent.subset_size, len(sent)) == (8.0, 2, 50)
+    assert (sent.epsilon, sent.subset_size, len(sent)) == (8.0, 1, 50)
     assert sent.dictionary == WORDS.fingerprint
     assert not sent.reproducible
     assert ledger.spent().epsilon == 400

@@ -12,7 +12,7 @@ from sfumato.core.errors import BudgetSpent, InvalidInput, NotPrivate
 
 
 def drawn(epsilon: float) -> sf.Release:
-    pipeline = sf.Pipeline(sf.SubsetMechanism(epsilon, 2, WORDS), max_keypoints=50)
+    pipeline = sf.Pipeline(sf.SubsetMechanism(epsilon, 1, WORDS), max_keypoints=50)
     return sf.protect(PHOTO, pipeline, camera=CAMERA)
 
 
@@ -22,8 +22,8 @@ def test_a_client_says_what_a_picture_cost_and_the_ledger_counts_the_same(tmp_pa
         client.localize(PHOTO, CAMERA, tell=lambda prepared: told.append(prepared.cost))
         client.prepare(PHOTO, CAMERA)
         (waited,) = client.flush()
-    picture = sf.Composition({sf.PrivateAnswer(8.0, WORDS.num_words, 2): 50})
-    thing = sf.Composition({sf.PrivateAnswer(8.0, WORDS.num_words, 2): 10})
+    picture = sf.Composition({sf.PrivateAnswer(8.0, WORDS.num_words): 50})
+    thing = sf.Composition({sf.PrivateAnswer(8.0, WORDS.num_words): 10})
     assert waited.cost is not None
     for cost in (told[0], waited.cost):
         assert cost["epsilon_per_picture"] == picture.largest == 400
@@ -34,7 +34,7 @@ def test_a_client_says_what_a_picture_cost_and_the_ledger_counts_the_same(tmp_pa
 
 
 def test_a_limit_on_the_exact_cost_of_a_picture_is_kept(tmp_path: Path) -> None:
-    cost = sf.Composition({sf.PrivateAnswer(8.0, WORDS.num_words, 2): 50}).epsilon()
+    cost = sf.Composition({sf.PrivateAnswer(8.0, WORDS.num_words): 50}).epsilon()
     server, ledger = Pretend(), sf.Ledger(tmp_path / "ledger")
     limit = f"at most E = {cost - 1:g} per picture"
     with make_client(server, ledger=ledger, max_exact=cost - 1) as client:
@@ -56,7 +56,7 @@ def test_a_limit_on_the_exact_cost_of_a_picture_is_kept(tmp_path: Path) -> None:
 
 
 def test_a_session_is_capped_by_its_exact_total(tmp_path: Path) -> None:
-    cost = sf.Composition({sf.PrivateAnswer(8.0, WORDS.num_words, 2): 50}).epsilon()
+    cost = sf.Composition({sf.PrivateAnswer(8.0, WORDS.num_words): 50}).epsilon()
     server = Pretend()
     ledger = sf.Ledger(tmp_path / "ledger", caps=sf.Caps(exact=1.5 * cost))
     with make_client(server, ledger=ledger) as client:

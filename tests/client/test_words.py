@@ -19,7 +19,7 @@ from sfumato.client.errors import BadAnswer, Refused
 from sfumato.core.errors import InvalidInput, Mismatch, SfumatoError
 from sfumato.core.releases import Release, WordRelease
 
-NESTED = sift_words(2048).nested((1024,))
+NESTED = sift_words(2048).with_levels((1024,))
 PIN = NESTED.fingerprint
 
 

@@ -25,7 +25,7 @@ def test_a_folder_becomes_a_dictionary_with_its_story(photos: Path, tmp_path: Pa
         seed=4,
         progress=lambda stage, done, total: stages.add(stage),
     )
-    assert stages == {"extracting", "grouping", "clustering", "indexing", "nesting"}
+    assert stages == {"extracting", "grouping", "clustering", "making levels", "indexing"}
     assert made.words.shape == (50, 128)
     assert made.words.dtype == np.uint8
     manifest = made.manifest

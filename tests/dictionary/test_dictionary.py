@@ -183,7 +183,7 @@ def test_saved_and_loaded_it_is_the_same(tmp_path: Path, index: str, extractor: 
 @pytest.mark.parametrize("extractor", ["sift", "freak"])
 def test_pickled_and_copied_it_is_the_same(tmp_path: Path, index: str, extractor: str) -> None:
     made = Dictionary.from_words(some_words(64, 64), extractor=extractor, index=index)
-    fine = made.nested((8,))
+    fine = made.with_levels((8,))
     fine.save(tmp_path / "words")
     queries = some_words(100, 64, seed=3)
     for one in (made, fine, fine.at(8), Dictionary.load(tmp_path / "words")):
@@ -225,8 +225,8 @@ def test_words_under_a_foreign_fingerprint_are_refused(tmp_path: Path) -> None:
     save_arrays(tmp_path / "words", {"words": some_words(seed=9)}, manifest)
     with pytest.raises(DamagedFile, match="fingerprint"):
         Dictionary.load(tmp_path / "words")
-    save_arrays(tmp_path / "newer", {"words": some_words()}, {**manifest, "format": 2})
-    with pytest.raises(InvalidInput, match="format 2"):
+    save_arrays(tmp_path / "newer", {"words": some_words()}, {**manifest, "format": 3})
+    with pytest.raises(InvalidInput, match="format 3"):
         Dictionary.load(tmp_path / "newer")
 
 

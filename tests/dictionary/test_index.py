@@ -8,8 +8,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sfumato.core.errors import DamagedFile
-from sfumato.dictionary.index import AUTO_GRAPH, ExactIndex, GraphIndex, make_index, read_index
+from sfumato.core.errors import DamagedFile, InvalidInput
+from sfumato.dictionary.index import (
+    AUTO_APPROXIMATE,
+    CellIndex,
+    ExactIndex,
+    GraphIndex,
+    make_index,
+    read_index,
+)
 from sfumato.dictionary.vectors import Space, nearest_exact
 
 
@@ -38,8 +45,40 @@ def test_an_answer_of_the_graph_does_not_depend_on_the_batch(sift: NDArray[np.ui
     assert graph.nearest(queries[:0]).shape == (0,)
 
 
-def test_auto_takes_the_graph_only_for_many_words() -> None:
-    few = np.zeros((AUTO_GRAPH - 1, 1), dtype=np.uint8)
+def test_cells_find_nearly_always_the_nearest(sift: NDArray[np.uint8]) -> None:
+    words, queries = sift[::2], sift[1::2]
+    cells = CellIndex(words, words[::10], metric="l2")
+    truth = ExactIndex(words, metric="l2")
+    assert (cells.nearest(queries) == truth.nearest(queries)).mean() > 0.95
+    several, wanted = (one.nearest_several(queries, 3) for one in (cells, truth))
+    assert (several == wanted).mean() > 0.9
+    assert (several[:, 0] == cells.nearest(queries)).all()
+    assert len(cells.nearest(queries[:0])) == 0
+
+
+def test_in_all_cells_the_search_is_exact_and_the_batch_does_not_matter(
+    sift: NDArray[np.uint8],
+) -> None:
+    words, queries = sift[:300], sift[300:400]
+    cells = CellIndex(words, words[:20], metric="l2")
+    assert (cells.nearest(queries) == ExactIndex(words, metric="l2").nearest(queries)).all()
+    alone = [int(cells.nearest(queries[i : i + 1])[0]) for i in range(len(queries))]
+    assert alone == cells.nearest(queries).tolist()
+
+
+def test_of_equal_words_in_different_cells_the_first_is_taken() -> None:
+    words = np.array([[9], [1], [1], [5]], dtype=np.uint8)
+    cells = CellIndex(words, np.array([[1], [9]], dtype=np.uint8), metric="l2")
+    assert cells.nearest(np.array([[1], [7]], dtype=np.uint8)).tolist() == [1, 0]
+
+
+def test_cells_need_a_coarser_level(sift: NDArray[np.uint8]) -> None:
+    with pytest.raises(InvalidInput, match="needs a coarser level"):
+        make_index(sift[:50], metric="l2", kind="cells")
+
+
+def test_auto_is_exact_for_few_words() -> None:
+    few = np.zeros((AUTO_APPROXIMATE - 1, 1), dtype=np.uint8)
     assert make_index(few, metric="l2", kind="auto").kind == "exact"
     assert make_index(few[:50], metric="l2", kind="graph").kind == "graph"
 

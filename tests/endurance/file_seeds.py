@@ -68,7 +68,7 @@ def make_seeds(folder: Path) -> dict[str, list[Path]]:
     make_map(make_room(60), MAPPING_POSES[:2]).save(seeds["map"][0])
     words = rng.integers(0, 256, (120, 8), dtype=np.uint8)
     graph = Dictionary.from_words(words, extractor="tiny", index="graph")
-    graph.nested((16,)).save(seeds["dictionary"][0])
+    graph.with_levels((16,)).save(seeds["dictionary"][0])
     bits = Dictionary.from_words(words, extractor="tiny", metric="hamming", index="graph")
     bits.save(seeds["dictionary"][1])
     pose = {"R_cam_from_world": np.eye(3).tolist(), "t_cam_from_world": [0, 0, 1.5]}

@@ -56,7 +56,7 @@ def answer(error: tuple[float, float] | None, keypoints: int = 40) -> Answer:
 def a_row(
     method: str, epsilon: float | None, chance: float | None, *errors: tuple[float, float] | None
 ) -> Row:
-    return Row(method, epsilon, chance, tuple(map(answer, errors)))
+    return Row(method, epsilon, chance, tuple(map(answer, errors)), None if epsilon is None else 64)
 
 
 @cache

@@ -16,7 +16,7 @@ from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch
 from sfumato.core.types import Pose
 from sfumato_papers.harness.command import Report
 from sfumato_papers.harness.table import wilson
-from sfumato_papers.ldp_feat.localization import rule_words, run_localization, settings_of
+from sfumato_papers.ldp_feat.localization import run_localization, settings_of
 from sfumato_papers.ldp_feat.localization_predictions import (
     Prediction,
     Predictions,
@@ -42,13 +42,6 @@ def predict(path: Path, settings: Settings = SMALL) -> Path:
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return predict(tmp_path_factory.mktemp("run") / "predictions.jsonl")
-
-
-def test_the_rule_takes_fewer_words_for_a_smaller_epsilon() -> None:
-    levels = (1024, 2048, 4096, 8192, 16384)
-    sizes = [rule_words(levels, epsilon, 1) for epsilon in (np.inf, 10.0, 8.0, 7.0, 6.0, 1.0)]
-    assert sizes == [16384, 16384, 16384, 8192, 4096, 1024]
-    assert rule_words(levels, 7.0, 2) == 16384
 
 
 def test_both_recipes_are_asked_the_same_and_raw_and_quantised_come_along() -> None:

@@ -44,7 +44,7 @@ SMALL = Settings(
 
 
 def run(path: Path, settings: Settings = SMALL) -> Kept[Outcome]:
-    return run_budget(PROBLEM, DICTIONARY.nested((64,)), settings, path)
+    return run_budget(PROBLEM, DICTIONARY.with_levels((64,)), settings, path)
 
 
 def test_few_strong_words_localize_where_many_weak_ones_do_not(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pictures = {f"{seed}.png": crowded(60, seed) for seed in (1, 2)}
     file = open_results(path, pictures, WORDS, PUBLIC, SMALL)
     run_recover(pictures, WORDS, PUBLIC, SMALL, file)
-    words = WORDS.nested((64,))
+    words = WORDS.with_levels((64,))
     public = [crowded(200, seed) for seed in (8, 9)]
     run_posterior(pictures, public, words, replace(SMALL, num_keypoints=30), file)
     run_repeats(pictures, WORDS, replace(SMALL, dimensions=(2,)), file)

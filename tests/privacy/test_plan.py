@@ -18,7 +18,7 @@ from sfumato.privacy.rehearsal import Question
 from sfumato.privacy.stretches import ViewChange
 from synthetic import DICTIONARY, MAPPING_POSES, make_map, make_room
 
-NESTED = DICTIONARY.nested((64,))
+NESTED = DICTIONARY.with_levels((64,))
 WORLD = make_map(make_room(1500), MAPPING_POSES[:6])
 SMALL = Grid(keypoints=(300, 150), subset_sizes=(1,), smallest=512)
 ONE = Grid(keypoints=(300,), subset_sizes=(1,), smallest=512)

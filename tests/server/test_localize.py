@@ -151,8 +151,8 @@ def test_several_words_per_descriptor_of_the_map_find_more() -> None:
         assert_found(result)
         counts.append(len(world.word_index(DICTIONARY, words_each=words_each).rows))
     assert counts == [world.num_observations * k for k in (1, 2, 3)]
-    nested = DICTIONARY.nested((64,))
-    level = world.word_index(nested.at(64), words_each=3)
+    old = replace(DICTIONARY.with_levels((64,)), weights=None)  # groups of the nearest words
+    level = world.word_index(old.at(64), words_each=3)
     assert world.num_observations < len(level.rows) < 3 * world.num_observations
 
 

@@ -118,7 +118,7 @@ def test_a_new_dictionary_is_filed_at_start_up(
     def must_not_search(*_: Any) -> None:
         raise AssertionError("filed twice")
 
-    monkeypatch.setattr(filing, "_nearest_words", must_not_search)
+    monkeypatch.setattr(filing, "word_indices", must_not_search)
     restart(served)
 
 

@@ -70,7 +70,10 @@ def ask_photo(
         refuse_given("keeps words that are fetched, and these are here", "cache")
     here = public if isinstance(public, Dictionary) else None
     observed = Observed()
-    filters = selection.filters(here.at(words) if here and words else here, observed)
+    level = here
+    if here is not None:
+        level = here.at(words) if words else here.at_epsilon(epsilon, subset_size)
+    filters = selection.filters(level, observed)
     ledger = account.open()
     facts: dict[str, Any] = {"server": server.server, "map": question.map}
     with question.client(

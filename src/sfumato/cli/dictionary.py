@@ -21,11 +21,14 @@ def build(
     iterations: Annotated[int, option("Rounds of k-means.")] = 20,
     memory: Annotated[float, option("Gigabytes the build may use.")] = 4.0,
     seed: opt.Seed = 0,
-    index: Annotated[str, option("exact, graph, or auto by size.")] = "auto",
+    index: Annotated[str, option("exact, cells, graph, or auto by size.")] = "auto",
     strict: opt.Strict = False,
     max_keypoints: opt.MaxKeypoints = None,
     provenance: Annotated[
         str | None, option("Where the pictures come from, in words.", shown="unknown")
+    ] = None,
+    licence: Annotated[
+        str | None, option("Who may use the pictures, in words.", shown="unknown")
     ] = None,
     built_from_map: Annotated[bool, option("The pictures are those of a map.")] = False,
     as_json: JsonFlag = False,
@@ -55,6 +58,7 @@ def build(
             strict=strict,
             built_from_map=built_from_map,
             provenance=provenance,
+            licence=licence,
             progress=progress,
         )
     _show(made.manifest, as_json=as_json)
@@ -77,11 +81,16 @@ def _show(manifest: dict[str, Any], *, as_json: bool) -> None:
         "words": f"{manifest['num_words']} × {manifest['dimension']} {manifest['dtype']}, "
         f"{manifest['duplicate_words']} duplicates",
         "provenance": str(manifest["provenance"]),
+        "licence": str(manifest.get("licence", "unknown")),
         "from a map": "yes" if manifest["built_from_map"] else "no",
         "index": _index(manifest["index"]),
     }
     if manifest.get("levels"):
         facts["levels"] = ", ".join(f"{size:,}" for size in manifest["levels"]) + " words"
+    if "balance" in manifest:  # 1: all words are met equally often
+        sizes = sorted(manifest["balance"].items(), key=lambda item: int(item[0]))
+        shares = (f"{int(size):,} {share:.2f}" for size, share in sizes)
+        facts["balance"] = ", ".join(shares)
     # Only built dictionaries know the rest; one of given words does not.
     if "clustering" in manifest:
         clustering, single = manifest["clustering"], manifest["single_image_words"]

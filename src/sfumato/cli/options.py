@@ -45,7 +45,7 @@ StoreGiven = Annotated[Path, option("The service's folder.", metavar="STORE")]
 Dictionary = Annotated[
     str, option("Public words: a dictionary's folder or name.", metavar="DICTIONARY")
 ]
-Words = Annotated[int | None, option("|K|, one of the dictionary's levels.", shown="all words")]
+Words = Annotated[int | None, option("|K|, one of the dictionary's levels.", shown="by ε")]
 SubsetSize = Annotated[int, option("ω, words sent per descriptor.")]
 Camera = Annotated[
     str | None, option("The camera's intrinsics, as COLMAP writes them.", metavar="MODEL,PARAM,…")

@@ -106,7 +106,10 @@ def run(
 
     check_request(output, explain_only, account)
     public = Dictionary.load(dictionary)
-    public = public if words is None else public.at(words)
+    if words is not None:
+        public = public.at(words)
+    elif epsilon is not None:
+        public = public.at_epsilon(epsilon, subset_size)
     chosen: Any
     if mechanism is not None:
         given = read_options(mechanism_options) | ({} if epsilon is None else {"epsilon": epsilon})

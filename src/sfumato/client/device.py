@@ -100,9 +100,16 @@ class Recipe:
     max_keypoints: int | None = None
     filters: tuple[Filter | PictureFilter, ...] = ()
 
-    def pipeline(self, dictionary: Dictionary) -> Pipeline:
-        words = dictionary if self.num_words is None else dictionary.at(self.num_words)
+    def words_of(self, dictionary: Dictionary) -> Dictionary:
+        """The level that is sent: the one chosen, else by ε."""
         size = DEFAULT_SUBSET_SIZE if self.subset_size is None else self.subset_size
+        if self.num_words is None:
+            return dictionary.at_epsilon(self.epsilon, size)
+        return dictionary.at(self.num_words)
+
+    def pipeline(self, dictionary: Dictionary) -> Pipeline:
+        size = DEFAULT_SUBSET_SIZE if self.subset_size is None else self.subset_size
+        words = self.words_of(dictionary)
         return Pipeline(
             SubsetMechanism(self.epsilon, size, words),
             extractor=words.extractor,
@@ -134,10 +141,12 @@ def follow(
     if advice.epsilon < recipe.epsilon:
         taken = replace(taken, epsilon=advice.epsilon)
         said.append(f"ε = {advice.epsilon:g} per descriptor instead of {recipe.epsilon:g}")
-    if recipe.num_words is None and advice.num_words != dictionary.num_words:
+    own = recipe.words_of(dictionary).num_words
+    if recipe.num_words is None and advice.num_words != own:
         dictionary.at(advice.num_words)  # says which levels there are, if not this one
+        said.append(f"{advice.num_words:,} words instead of {own:,}")
+    if recipe.num_words is None:
         taken = replace(taken, num_words=advice.num_words)
-        said.append(f"{advice.num_words:,} words instead of {dictionary.num_words:,}")
     if recipe.subset_size is None and advice.subset_size != DEFAULT_SUBSET_SIZE:
         taken = replace(taken, subset_size=advice.subset_size)
         said.append(f"ω = {advice.subset_size} words per keypoint instead of {DEFAULT_SUBSET_SIZE}")

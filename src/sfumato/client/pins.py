@@ -13,7 +13,6 @@ import re
 import shutil
 import tarfile
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -28,7 +27,7 @@ from sfumato.core.npy_file import map_array
 from sfumato.core.storage import MANIFEST, MAX_MANIFEST_BYTES
 from sfumato.dictionary import Dictionary
 
-_WANTED = re.compile(r"manifest\.json|words\.npy|level-[1-9][0-9]{0,7}\.npy")
+_WANTED = re.compile(r"manifest\.json|(words|weights)\.npy|level-[1-9][0-9]{0,7}\.npy")
 _PIN = re.compile(r"[0-9a-f]{64}")
 REFUSAL = (
     "a client needs to know its words: give dictionary= a folder, a bundled name, or the "
@@ -133,17 +132,19 @@ def _rebuild(folder: Path) -> Dictionary:
             int(path.stem.removeprefix("level-")): np.asarray(_array(path, "u"), dtype=np.uint32)
             for path in sorted(folder.glob("level-*.npy"))
         }
-        made = Dictionary.from_words(
+        file = folder / "weights.npy"
+        weights = np.asarray(_array(file, "u"), dtype=np.uint32) if file.exists() else None
+        return Dictionary.from_words(
             words,
             extractor=extractor,
             metric=metric,
             index="auto",
             provenance="fetched from a server by its fingerprint",
+            levels=levels,
+            weights=weights,
         )
-        _check_levels(levels, made.num_words)
     except (InvalidInput, OSError, ValueError, KeyError, TypeError) as error:
         raise BadAnswer(f"the server's dictionary cannot be one ({error}).") from None
-    return replace(made, levels=levels)
 
 
 def _array(path: Path, kinds: str) -> NDArray[Any]:
@@ -152,9 +153,3 @@ def _array(path: Path, kinds: str) -> NDArray[Any]:
     if array.dtype.kind not in kinds:
         raise ValueError(f"{path.name} holds {array.dtype}")
     return array
-
-
-def _check_levels(levels: dict[int, NDArray[Any]], num_words: int) -> None:
-    from sfumato.dictionary.nested import check_levels
-
-    check_levels(levels, num_words)

@@ -5,7 +5,7 @@ The experiments of the papers are no doors: each states the grid that its table 
 
 from __future__ import annotations
 
-DEFAULT_SUBSET_SIZE = 2  # ω, words sent per descriptor
-DEFAULT_DICTIONARY = "bsds-16k"  # bundled: public pictures, no map of anybody's
+DEFAULT_SUBSET_SIZE = 1  # ω, words sent per descriptor
+DEFAULT_DICTIONARY = "open-64k"  # bundled: public pictures, no map of anybody's
 #: Ways to lift a descriptor into a subspace.
 LIFT_STRATEGIES = ("random", "adversarial", "hybrid", "sub-adversarial", "sub-hybrid")

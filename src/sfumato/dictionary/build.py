@@ -16,6 +16,7 @@ from sfumato.core.progress import Progress, silent
 from sfumato.dictionary.dictionary import Dictionary
 from sfumato.dictionary.index import INDEX_KINDS
 from sfumato.dictionary.kmeans import Clustering, cluster
+from sfumato.dictionary.levels import balance, compact, default_sizes, make_levels
 from sfumato.dictionary.partial import Partial
 from sfumato.dictionary.sampling import Sample, sample_array, sample_capacity, sample_pictures
 from sfumato.dictionary.seeding import STARTS
@@ -45,6 +46,7 @@ def build_dictionary(
     strict: bool = False,
     built_from_map: bool = False,
     provenance: str | None = None,
+    licence: str | None = None,
     progress: Progress = silent,
 ) -> Dictionary:
     """Cluster the descriptors of public pictures into `num_words` words.
@@ -59,9 +61,10 @@ def build_dictionary(
     spherical       cluster directions; words then get the descriptors' mean length
     memory_gb       bounds words and sample, which is uniform over all descriptors of all
                     pictures; about .1 GB of working space comes on top
-    index           "exact", "graph" or "auto": the graph from 32,768 words on
+    index           "exact", "cells", "graph" or "auto": cells from 32,768 words on
     strict          an unreadable picture is an error instead of being left out and counted
-    built_from_map  say True when the pictures are those of a map: it goes in the manifest
+    built_from_map  say True when the pictures are those of a map: it goes in the manifest, as
+                    `provenance` and `licence` of the pictures do, in words
 
     The words become public. Never build from pictures that must stay private; words that
     only one picture contributed to are counted in the manifest.
@@ -91,6 +94,7 @@ def build_dictionary(
         "provenance": check_provenance(opened.name if provenance is None else provenance),
         "built_from_map": bool(built_from_map),
         "extractor_settings": {"max_keypoints": max_keypoints},
+        **({} if licence is None else {"licence": check_provenance(licence, "licence")}),
     }
     if output is None:
         return _make(opened, recipe, capacity, story, None, progress)
@@ -143,9 +147,15 @@ def _make(
         keep=None if partial is None else partial.keep,
         resume=None if partial is None else partial.resume(sample),
     )
+    words = round_words(found.words, sample.descriptors, space)
+    weights = compact(np.maximum(np.bincount(found.assignment, minlength=len(words)), 1))
+    sizes = default_sizes(len(words))
+    levels = make_levels(words, source.metric, sizes, weights, progress=progress)
     progress("indexing", 0, 1)
     dictionary = Dictionary.from_words(
-        round_words(found.words, sample.descriptors, space),
+        words,
+        levels=levels,
+        weights=weights if levels else None,
         extractor=source.extractor,
         metric=source.metric,
         index=recipe.index,
@@ -162,10 +172,13 @@ def _make(
                 "reseeded_empty_words": found.reseeded,
             },
             "single_image_words": _single_image_words(found, sample),
+            "balance": {
+                str(size): round(balance(groups, weights), 3)
+                for size, groups in ({**levels, len(words): np.arange(len(words))}).items()
+            },
         },
     )
     dictionary = _measure(dictionary.with_facts(**story), sample, recipe.seed)
-    dictionary = dictionary.nested(progress=progress)
     progress("indexing", 1, 1)
     return dictionary
 

@@ -11,22 +11,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.checks import check_count, check_finite
-from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.checks import check_count
+from sfumato.core.errors import InvalidInput
 from sfumato.core.frozen import check_extractor_name, read_only
 from sfumato.core.progress import Progress, silent
 from sfumato.core.storage import save_arrays
 from sfumato.dictionary.bundled import resolve
 from sfumato.dictionary.index import OpenedIndex, WordIndex, make_index
-from sfumato.dictionary.nested import (
+from sfumato.dictionary.levels import (
     GroupIndex,
+    cell_level,
+    check_levels,
     coarse_words,
     default_sizes,
     level_fingerprint,
+    level_for,
     make_levels,
+    open_index,
 )
-from sfumato.dictionary.stored import FORMAT, INDEX_FILE, KIND, identity_of, read_dictionary
+from sfumato.dictionary.stored import (
+    FIRST_FORMAT,
+    FORMAT,
+    INDEX_FILE,
+    KIND,
+    identity_of,
+    read_dictionary,
+)
 from sfumato.dictionary.words import (
+    check_descriptors,
     check_metric,
     check_provenance,
     check_words,
@@ -44,14 +56,16 @@ class Dictionary:
     fingerprint  SHA-256 of dtype, shape, extractor and word bytes: of the content only, so
                  a copy, another index or another manifest has the same fingerprint
     levels       number of coarse words → (|K|,) the coarse word of each word; see `at`
+    weights      (|K|,) how many descriptors each word stood for when the levels were made, or
+                 None where a coarse word is the group of the nearest word
 
     Any fixed map from descriptors to words keeps the guarantee of a mechanism that follows
     it, so an approximate index costs utility and never privacy. Make one with `from_words`,
     `load` or `build_dictionary`.
 
-    >>> words = sf.Dictionary.load("bsds-16k")
+    >>> words = sf.Dictionary.load("open-64k")
     >>> words.num_words, words.extractor
-    (16384, 'sift')
+    (65536, 'sift')
     >>> words.nearest(words.words[:3]).tolist()
     [0, 1, 2]
     """
@@ -64,6 +78,8 @@ class Dictionary:
     _open_index: Callable[[], WordIndex]
     _index: list[WordIndex] = field(default_factory=list)
     levels: Mapping[int, NDArray[Any]] = field(default_factory=dict)
+    weights: NDArray[Any] | None = None
+    _made: dict[int, Dictionary] = field(default_factory=dict)
 
     @staticmethod
     def from_words(
@@ -75,16 +91,19 @@ class Dictionary:
         index: str = "exact",
         built_from_map: bool = False,
         facts: Mapping[str, Any] | None = None,
+        levels: Mapping[int, NDArray[Any]] | None = None,
+        weights: NDArray[Any] | None = None,
     ) -> Dictionary:
         """Make a dictionary of these words; `facts` are further entries of its manifest.
 
-        `metric` follows from the extractor where sfumato knows it. `index` is "exact",
-        "graph" (approximate, for many words) or "auto".
+        `metric` follows from the extractor where sfumato knows it. `index` is "exact", "cells"
+        or "graph" (approximate, for many words) or "auto". Levels are made by `with_levels`.
         """
         name = check_extractor_name(extractor)
         kept = check_words(words)
         kind = check_metric(metric, name, kept)
-        made = make_index(kept, metric=kind, kind=index)
+        check_levels(levels or {}, weights, len(kept))
+        made = open_index(kept, kind, index, levels or {}, weights)
         content: dict[str, Any] = {
             **(facts or {}),
             "provenance": check_provenance(provenance),
@@ -100,34 +119,41 @@ class Dictionary:
             fingerprint=fingerprint_of(kept, name),
             _facts=content,
             _open_index=OpenedIndex(made),
+            levels=dict(levels or {}),
+            weights=weights,
         )
 
     @staticmethod
     def load(path: str | Path) -> Dictionary:
-        """Open a stored dictionary, or a bundled one by its name; words are memory-mapped.
-
-        Every file is compared with its checksum first: damage raises DamagedFile.
-        """
+        """Open a stored dictionary, or a bundled one by name; damage raises DamagedFile."""
         return Dictionary(**read_dictionary(resolve(path)))
 
     def save(self, path: str | Path, *, replace: bool = False) -> None:
         """Store the dictionary as a directory; it appears whole or not at all."""
+        if "level_of" in self._facts:
+            raise InvalidInput("a level is stored with the whole dictionary; save that one.")
         data = self.index.to_bytes()
+        arrays = {"words": self.words}
+        arrays |= {f"level-{n}": level for n, level in self.levels.items()}
+        arrays |= {} if self.weights is None else {"weights": self.weights}
+        own_format = FIRST_FORMAT if self.weights is None else FORMAT
         save_arrays(
             Path(path),
-            {"words": self.words, **{f"level-{n}": level for n, level in self.levels.items()}},
-            {"kind": KIND, "format": FORMAT, **self.manifest},
+            arrays,
+            {"kind": KIND, "format": own_format, **self.manifest},
             files=None if data is None else {INDEX_FILE: data},
             replace=replace,
         )
 
-    def nested(
+    def with_levels(
         self, sizes: tuple[int, ...] | None = None, *, progress: Progress = silent
     ) -> Dictionary:
         """The same words with coarser levels, by default 1,024, 2,048, … below their number."""
         chosen = default_sizes(self.num_words) if sizes is None else sizes
-        levels = make_levels(self.words, self.metric, chosen, progress=progress)
-        return replace(self, levels=levels)
+        weights = np.ones(self.num_words, np.uint32) if self.weights is None else self.weights
+        levels = make_levels(self.words, self.metric, chosen, weights, progress=progress)
+        kept = read_only(weights) if levels else None
+        return replace(self, levels=levels, weights=kept, _made={})
 
     def at(self, num_words: int) -> Dictionary:
         """This dictionary with `num_words` words: itself, or one of its levels."""
@@ -140,13 +166,38 @@ class Dictionary:
                 f"this dictionary has levels of {sizes} words, none of {num_words}; choose one of "
                 "these or build another dictionary."
             )
+        if num_words not in self._made:
+            self._made[num_words] = self._level(num_words, groups)
+        return self._made[num_words]
+
+    def at_epsilon(self, epsilon: float, subset_size: int = 1) -> Dictionary:
+        """The level to send at this ε per descriptor, where no plan says better.
+
+        The largest whose true word is sent at least one time in five: how often it is sent
+        decides how many pictures are found, and more words cost less over a whole picture.
+
+        >>> sf.Dictionary.load("open-64k").at_epsilon(8).num_words
+        8192
+        """
+        return self.at(level_for({*self.levels, self.num_words}, epsilon, subset_size))
+
+    def _level(self, num_words: int, groups: NDArray[Any]) -> Dictionary:
+        words = coarse_words(self.words, groups, num_words, self.metric, self.weights)
+
+        def opener() -> WordIndex:
+            if self.weights is None:
+                return GroupIndex(lambda: self.index, groups)
+            size = cell_level(num_words, self.levels)
+            centres = None if size is None else self.at(size).words
+            return make_index(words, metric=self.metric, kind="auto", centres=centres)
+
         return Dictionary(
-            words=read_only(coarse_words(self.words, groups, num_words, self.metric)),
+            words=read_only(words),
             extractor=self.extractor,
             metric=self.metric,
             fingerprint=self.fingerprint_at(num_words),
             _facts={**self._facts, "level_of": self.fingerprint},
-            _open_index=lambda: GroupIndex(lambda: self.index, groups),
+            _open_index=opener,
         )
 
     def fingerprint_at(self, num_words: int) -> str:
@@ -154,7 +205,16 @@ class Dictionary:
         groups = self.levels.get(num_words)
         if groups is None:
             return self.fingerprint
-        return level_fingerprint(self.fingerprint, num_words, groups)
+        return level_fingerprint(self.fingerprint, num_words, groups, self.weights)
+
+    def nearest_at_levels(self, descriptors: Any) -> dict[int, NDArray[np.uint32]]:
+        """Number of words → the nearest of them, for this dictionary and all its levels."""
+        fine = self.nearest(descriptors)
+        found = {self.num_words: fine}
+        for size, groups in self.levels.items():
+            coarse = groups[fine] if self.weights is None else self.at(size).nearest(descriptors)
+            found[size] = np.asarray(coarse, dtype=np.uint32)
+        return found
 
     @property
     def num_words(self) -> int:
@@ -181,7 +241,7 @@ class Dictionary:
 
     def with_facts(self, **facts: Any) -> Dictionary:
         """The same words and index, with further entries in the manifest."""
-        return replace(self, _facts={**self._facts, **facts})
+        return replace(self, _facts={**self._facts, **facts}, _made={})
 
     def nearest(self, descriptors: Any) -> NDArray[np.uint32]:
         """The index of the nearest word of each of (N, D) descriptors, shape (N,).
@@ -191,10 +251,7 @@ class Dictionary:
         return self.index.nearest(self.check_descriptors(descriptors))
 
     def nearest_several(self, descriptors: Any, count: int) -> NDArray[np.uint32]:
-        """The `count` nearest words of each of (N, D) descriptors, nearest first: (N, count).
-
-        At a level, the groups of the nearest fine words: the same group may come twice.
-        """
+        """The `count` nearest words of each of (N, D) descriptors, nearest first: (N, count)."""
         check_count("count", count, low=1, high=self.num_words)
         queries = self.check_descriptors(descriptors)
         if not len(queries):
@@ -203,21 +260,7 @@ class Dictionary:
 
     def check_descriptors(self, descriptors: Any) -> NDArray[Any]:
         """Return descriptors as an (N, D) array these words can be compared with."""
-        array = np.asarray(descriptors)
-        if array.ndim != 2 or array.shape[1] != self.dimension:
-            raise Mismatch(
-                f"descriptors must have shape (any, {self.dimension}) for this dictionary of "
-                f"{self.extractor}, got {array.shape}; use the extractor {self.extractor}."
-            )
-        wanted = self.words.dtype
-        if array.dtype.kind != wanted.kind or (wanted == np.uint8 and array.dtype != np.uint8):
-            raise Mismatch(
-                f"descriptors must be {wanted} as the words of this dictionary are, got "
-                f"{array.dtype}; use the extractor {self.extractor}, its values have that scale."
-            )
-        array = np.ascontiguousarray(array, dtype=wanted)
-        check_finite("descriptors", array)
-        return array
+        return check_descriptors(descriptors, self.words, self.extractor)
 
     def sub_databases(self, count: int = 16) -> list[NDArray[Any]]:
         """Split the words in `count` equal, disjoint parts; part i holds words i, i+count, …
@@ -234,7 +277,7 @@ class Dictionary:
 
     def __getstate__(self) -> dict[str, Any]:
         """For a copy or another process: the words themselves, not the file they came from."""
-        return {**vars(self), "_open_index": OpenedIndex(self.index), "_index": []}
+        return {**vars(self), "_open_index": OpenedIndex(self.index), "_index": [], "_made": {}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update({name: read_only(value) for name, value in state.items()})

@@ -71,11 +71,13 @@ def cluster(
     progress: Progress = silent,
     keep: Keep | None = None,
     resume: tuple[Cells, Clustering] | None = None,
+    weights: NDArray[Any] | None = None,
 ) -> Clustering:
     """Find `num_words` words for (N, D) descriptors; assignment is in their order.
 
-    The same descriptors and seed give the same words to the last bit on the same machine,
-    also when a run is stopped and taken up again with what `keep` was given last.
+    `weights` (N,) say how often each descriptor counts in a mean, by default once. The same
+    descriptors and seed give the same words to the last bit on the same machine, also when a
+    run is stopped and taken up again with what `keep` was given last.
     """
     space = space or Space()
     check_count("iterations", iterations, low=1)
@@ -95,9 +97,10 @@ def cluster(
             state = first_words(cells, rows, space)
         else:
             cells, state = resume
+        counts = None if weights is None else np.asarray(weights, np.float32)[cells.order]
         progress("clustering", state.iteration, iterations)
         while state.iteration < iterations:
-            state = iterate(cells, state, space, workers)
+            state = iterate(cells, state, space, workers, counts)
             if keep is not None:
                 keep(cells, state)
             progress("clustering", state.iteration, iterations)
@@ -120,18 +123,24 @@ class _Block:
     rows: slice
     assignment: NDArray[np.int32]
     distances: Floats
-    sums: list[tuple[NDArray[np.intp], Floats, NDArray[np.int64]]]  # words, sums, counts
+    sums: list[tuple[NDArray[np.intp], Floats, NDArray[np.float64]]]  # words, sums, weights
 
 
-def iterate(cells: Cells, state: Clustering, space: Space, workers: int = 1) -> Clustering:
+def iterate(
+    cells: Cells,
+    state: Clustering,
+    space: Space,
+    workers: int = 1,
+    weights: Floats | None = None,
+) -> Clustering:
     """Assign every row to the best of its candidates, then move every word to its mean."""
     side = word_side(state.words)
     sums = np.zeros(state.words.shape, dtype=np.float32)
-    sizes = np.zeros(len(state.words), dtype=np.int64)
+    sizes = np.zeros(len(state.words))
     assignment = np.empty_like(state.assignment)
     distances = np.empty(len(assignment), dtype=np.float32)
     starts = range(0, len(cells.centres), _CELL_BLOCK)
-    work = partial(_assign, cells, state.assignment, side, space)
+    work = partial(_assign, cells, state.assignment, side, space, weights)
     for block in in_order(work, starts, workers):
         assignment[block.rows] = block.assignment
         distances[block.rows] = block.distances
@@ -150,7 +159,12 @@ def iterate(cells: Cells, state: Clustering, space: Space, workers: int = 1) -> 
 
 
 def _assign(
-    cells: Cells, present: NDArray[np.int32], side: Floats, space: Space, first: int
+    cells: Cells,
+    present: NDArray[np.int32],
+    side: Floats,
+    space: Space,
+    weights: Floats | None,
+    first: int,
 ) -> _Block:
     """Find the words of the rows in the cells from `first` on."""
     last = min(first + _CELL_BLOCK, len(cells.centres))
@@ -172,7 +186,11 @@ def _assign(
             assignment[low - begin : high - begin] = candidates[top]
             distances[low - begin : high - begin] = squared_distances(vectors, score)
             used, group, counts = np.unique(top, return_inverse=True, return_counts=True)
-            sums.append((candidates[used], group_sums(vectors, group, counts), counts))
+            mass: NDArray[np.float64] = counts.astype(np.float64)
+            if weights is not None:
+                mass = np.bincount(group, weights[low:high]).astype(np.float64)
+                vectors = vectors * weights[low:high, None]
+            sums.append((candidates[used], group_sums(vectors, group, counts), mass))
     return _Block(slice(begin, end), assignment, distances, sums)
 
 

@@ -12,22 +12,24 @@ from sfumato.core.checks import check_count
 from sfumato.core.errors import DamagedFile, InvalidInput
 from sfumato.core.frozen import check_extractor_name
 from sfumato.core.storage import check_file, load_array, load_manifest
-from sfumato.dictionary.index import WordIndex, make_index, read_index
-from sfumato.dictionary.nested import check_levels
+from sfumato.dictionary.index import WordIndex, read_index
+from sfumato.dictionary.levels import check_levels, open_index
 from sfumato.dictionary.words import check_metric, check_stored_words, fingerprint_of
 
 KIND = "dictionary"
-FORMAT = 1
+FORMAT = 2
+#: Without weights: a coarse word is the group of the nearest fine word.
+FIRST_FORMAT = 1
 INDEX_FILE = "index.faiss"
 
 
 def read_dictionary(folder: Path) -> dict[str, Any]:
     """The fields of a stored `Dictionary`, every one checked."""
     manifest = load_manifest(folder, kind=KIND)
-    if manifest.get("format") != FORMAT:
+    if manifest.get("format") not in (FIRST_FORMAT, FORMAT):
         raise InvalidInput(
             f"{folder} has dictionary format {manifest.get('format')!r}, this sfumato reads "
-            f"{FORMAT}; update the older side."
+            f"{FIRST_FORMAT} and {FORMAT}; update the older side."
         )
     words = load_array(folder, "words", manifest)
     extractor, metric = str(manifest.get("extractor")), str(manifest.get("metric"))
@@ -46,6 +48,12 @@ def read_dictionary(folder: Path) -> dict[str, Any]:
             f"{folder} is damaged: its words do not have the fingerprint of its manifest; "
             "restore it."
         )
+    levels = {size: load_array(folder, f"level-{size}", manifest) for size in sizes}
+    weights = load_array(folder, "weights", manifest) if manifest["format"] == FORMAT else None
+    try:
+        check_levels(levels, weights, len(words))
+    except InvalidInput as error:
+        raise DamagedFile(f"{folder} is damaged: {error}") from None
     opener: Callable[[], WordIndex]
     if INDEX_FILE in manifest["files"]:
         file = check_file(folder, INDEX_FILE, manifest)
@@ -53,17 +61,15 @@ def read_dictionary(folder: Path) -> dict[str, Any]:
         def opener() -> WordIndex:
             return read_index(file, words, metric=metric)
     else:
+        said = manifest.get("index")
+        has_cells = weights is not None and isinstance(said, dict) and said.get("kind") == "cells"
+        kind = "cells" if has_cells and levels else "exact"
 
         def opener() -> WordIndex:
-            return make_index(words, metric=metric, kind="exact")
+            return open_index(words, metric, kind, levels, weights)
 
     own = {"kind", "format", "checksum", "files", "levels"}
     own |= set(identity_of(words, extractor, metric, ""))
-    levels = {size: load_array(folder, f"level-{size}", manifest) for size in sizes}
-    try:
-        check_levels(levels, len(words))
-    except InvalidInput as error:
-        raise DamagedFile(f"{folder} is damaged: {error}") from None
     return {
         "words": words,
         "extractor": extractor,
@@ -72,6 +78,7 @@ def read_dictionary(folder: Path) -> dict[str, Any]:
         "_facts": {key: value for key, value in manifest.items() if key not in own},
         "_open_index": opener,
         "levels": levels,
+        "weights": weights,
     }
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.checks import check_finite
-from sfumato.core.errors import InvalidInput
+from sfumato.core.errors import InvalidInput, Mismatch
 
 
 def check_words(words: Any) -> NDArray[Any]:
@@ -62,12 +62,12 @@ def check_metric(metric: str | None, extractor: str, words: NDArray[Any]) -> str
     return metric
 
 
-def check_provenance(text: Any) -> str:
+def check_provenance(text: Any, name: str = "provenance") -> str:
     """Return where words come from: one short line that is fit to travel with them."""
     if not isinstance(text, str) or not 1 <= len(text) <= 200 or not text.isprintable():
         raise InvalidInput(
-            "provenance must be one line of 1 to 200 printable characters; say where the "
-            "pictures come from."
+            f"{name} must be one line of 1 to 200 printable characters; say where the pictures "
+            "come from and who may use them."
         )
     return text
 
@@ -79,3 +79,22 @@ def fingerprint_of(words: NDArray[Any], extractor: str) -> str:
     digest = hashlib.sha256(head.encode())
     digest.update(np.ascontiguousarray(words, dtype=little).data)
     return digest.hexdigest()
+
+
+def check_descriptors(descriptors: Any, words: NDArray[Any], extractor: str) -> NDArray[Any]:
+    """Return descriptors as an (N, D) array these words can be compared with."""
+    array = np.asarray(descriptors)
+    if array.ndim != 2 or array.shape[1] != words.shape[1]:
+        raise Mismatch(
+            f"descriptors must have shape (any, {words.shape[1]}) for this dictionary of "
+            f"{extractor}, got {array.shape}; use the extractor {extractor}."
+        )
+    wanted = words.dtype
+    if array.dtype.kind != wanted.kind or (wanted == np.uint8 and array.dtype != np.uint8):
+        raise Mismatch(
+            f"descriptors must be {wanted} as the words of this dictionary are, got "
+            f"{array.dtype}; use the extractor {extractor}, its values have that scale."
+        )
+    array = np.ascontiguousarray(array, dtype=wanted)
+    check_finite("descriptors", array)
+    return array

@@ -53,7 +53,6 @@ def run_demo(
     source = SecureRandom() if rng is None else rng
     dictionary = Dictionary.load(settings.dictionary)
     world = map_scene(scene, max_turn_deg=settings.max_turn_deg, progress=progress)
-    world.word_index(dictionary)
     pipeline = Pipeline(Plain(), extractor=dictionary.extractor)
     features = [select(view.image, pipeline, rng=source) for view in scene.queries]
     total = len(scene.queries) * (1 + 2 * len(settings.epsilons))
@@ -69,12 +68,15 @@ def run_demo(
     rows = [Row(RAW, None, None, ask(localize, _sent(scene.queries, features, Plain(), source)))]
     sent_at: dict[float, list[bytes]] = {}
     for epsilon in settings.epsilons:
-        mechanism = SubsetMechanism(epsilon, settings.subset_size, dictionary)
+        level = dictionary.at_epsilon(epsilon, settings.subset_size)
+        world.word_index(level)
+        mechanism = SubsetMechanism(epsilon, settings.subset_size, level)
         sent = _sent(scene.queries, features, mechanism, source)
         # The same bytes for both: servers are compared, not draws.
         for method, server in ((OURS, localize), (PAPER, by_the_paper)):
             answers = ask(server, sent)
-            rows.append(Row(method, epsilon, mechanism.keep_probability, answers))
+            kept = mechanism.keep_probability
+            rows.append(Row(method, epsilon, kept, answers, level.num_words))
         sent_at[epsilon] = sent
 
     shown = _most_private_that_works([row for row in rows if row.method == OURS])
@@ -89,7 +91,8 @@ def run_demo(
         )
         for number in _worth_showing(scene.queries, settings.num_examples)
     )
-    return DemoResult(settings, world, dictionary, tuple(rows), shown, examples)
+    level = dictionary.at(shown.num_words or dictionary.num_words)
+    return DemoResult(settings, world, level, tuple(rows), shown, examples)
 
 
 def by_the_paper(release: KeypointRelease, world: Map) -> Localization:

@@ -68,12 +68,14 @@ class Row:
     """One line of the table: the same queries, sent and matched in one way.
 
     epsilon, keep_probability  per descriptor; None for raw descriptors, which have neither
+    num_words                  |K|, by ε
     """
 
     method: str
     epsilon: float | None
     keep_probability: float | None
     answers: tuple[Answer, ...]
+    num_words: int | None = None
 
     @property
     def num_right(self) -> int:

@@ -96,7 +96,7 @@ def promise_facts(row: Row, result: DemoResult) -> dict[str, Any]:
 
 def _event(row: Row, result: DemoResult) -> PrivacyEvent:
     keypoints = int(np.median([answer.num_keypoints for answer in row.answers]))
-    words, size = result.dictionary.num_words, result.settings.subset_size
+    words, size = row.num_words, result.settings.subset_size
     return PrivacyEvent("subset", row.epsilon, keypoints, "one descriptor", (), words, size)
 
 
@@ -112,7 +112,7 @@ def sent(row: Row, result: DemoResult) -> str:
     if row.method == RAW:
         return "raw descriptors"
     size = result.settings.subset_size
-    return f"{size} word{'s' if size != 1 else ''} per keypoint"
+    return f"{size} of {row.num_words:,} words per keypoint"
 
 
 def centimetres(error_cm: float | None) -> str:

@@ -35,6 +35,8 @@ from sfumato.pages.photo_result import (
 from sfumato.pages.photo_rows import Attacker
 from sfumato.privacy.known_truth import NUM_SUB_DATABASES
 
+_LIFTING_WORDS = 16_384  # subspaces pass through words; more of them only take time
+
 
 def run_photo(
     photo: str | os.PathLike[str] | NDArray[Any],
@@ -131,8 +133,9 @@ def _words(
             f"public descriptors must be of {settings.extractor}, these are of {public.extractor}; "
             "give others."
         )
-    own = dictionary.words if public is not None else dictionary.words[::2]
-    others = public.words if public is not None else dictionary.words[1::2]
+    level = dictionary.at(_LIFTING_WORDS) if _LIFTING_WORDS in dictionary.levels else dictionary
+    own = level.words if public is not None else level.words[::2]
+    others = public.words if public is not None else level.words[1::2]
     count = len(own) // NUM_SUB_DATABASES * NUM_SUB_DATABASES
     needed = NUM_SUB_DATABASES * max((m // 2 for m in settings.dimensions), default=0)
     lifting, left_out = None, []

@@ -152,7 +152,8 @@ class Attacker:
 
     def _worded(self, epsilon: float, words: Words) -> None:
         settings = self._settings
-        mechanism = SubsetMechanism(epsilon, settings.subset_size, words.dictionary)
+        level = words.dictionary.at_epsilon(epsilon, settings.subset_size)
+        mechanism = SubsetMechanism(epsilon, settings.subset_size, level)
         release, truth, _ = draw_words(self._features, mechanism, settings.seed)
         sent: dict[str, Any] = {
             "mechanism": WORDS,
@@ -161,14 +162,14 @@ class Attacker:
             "keep_probability": mechanism.keep_probability,
         }
         guess = guess_words(release, seed=settings.seed)
-        plain = words_as_sent_plainly(release, guess.words, words.dictionary)
+        plain = words_as_sent_plainly(release, guess.words, level)
         picture = self._painters["raw"].reconstruct(plain).picture
         right = float((guess.words == truth).mean())
         self._add(picture, attack="posterior", knowledge="the dictionary", right=right, **sent)
         if "words" in self._painters:
             painter = self._painters["words"]
             try:
-                picture = painter.reconstruct(release, dictionary=words.dictionary).picture
+                picture = painter.reconstruct(release, dictionary=level).picture
             except Mismatch:
                 self.left_out.append(
                     f"the network for words: it is for another number than {settings.subset_size} "

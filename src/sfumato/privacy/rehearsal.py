@@ -95,9 +95,8 @@ class Rehearsal:
     rng: RandomSource
     photos: Mapping[str, NDArray[np.uint8]] | None = None
     _maps: dict[tuple[int, ...], Map] = field(default_factory=dict)
-    _words: dict[tuple[int, int], NDArray[np.uint32]] = field(default_factory=dict)
+    _words: dict[tuple[int, int, int], NDArray[np.uint32]] = field(default_factory=dict)
     _features: dict[int, Features] = field(default_factory=dict)
-    _levels: dict[tuple[int, int], Dictionary] = field(default_factory=dict)
     _seen: dict[tuple[int, str], int] = field(default_factory=dict)
 
     @cached_property
@@ -169,10 +168,7 @@ class Rehearsal:
         return Trial(image, bool(good), -answer.log10_chance, len(release), size, seconds)
 
     def _level(self, setting: Setting) -> Dictionary:
-        key = setting.dictionary, setting.num_words
-        if key not in self._levels:
-            self._levels[key] = self.dictionaries[setting.dictionary].at(setting.num_words)
-        return self._levels[key]
+        return self.dictionaries[setting.dictionary].at(setting.num_words)
 
     def _map_without(self, image: int) -> Map:
         out = tuple(self._left_out(image).tolist())
@@ -184,13 +180,10 @@ class Rehearsal:
 
     def _true_words(self, setting: Setting, image: int) -> NDArray[np.uint32]:
         """The true word of each of the image's features: searched for once."""
-        whole = self.dictionaries[setting.dictionary]
-        key = setting.dictionary, image
+        key = setting.dictionary, setting.num_words, image
         if key not in self._words:
-            self._words[key] = whole.nearest(self.features(image).descriptors)
-        groups = whole.levels.get(setting.num_words)
-        fine = self._words[key]
-        return fine if groups is None else np.asarray(groups[fine], dtype=np.uint32)
+            self._words[key] = self._level(setting).nearest(self.features(image).descriptors)
+        return self._words[key]
 
     def _sent(self, setting: Setting, image: int) -> Features:
         """The features that leave the device."""

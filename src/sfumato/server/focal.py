@@ -74,13 +74,15 @@ def check_focal(
     # Matches by positions alone follow any focal length: only those by words or descriptors test.
     plain = replace(estimate, num_inliers=0, log10_chance=0.0)
     tested = polish_pose(plain, candidates, problem) if problem.words is not None else estimate
+    given = focal_lengths(problem.camera)[0]
+    if problem.words is not None and tested.log10_chance > problem.options.max_log10_chance:
+        return FocalCheck(found_by, None, _untold(given, found_by, problem))  # too few true words
     estimate = tested if tested.num_inliers else estimate
     fit = _fit(estimate, problem)
     deviation = _deviation(fit, own)
     # A wrong focal length scatters the matches as well: its own deviation hides it a little.
     if deviation < _WELL_TOLD and abs(fit.log_change) < max(deviation, CLEAR_CHANGE):
         return FocalCheck(found_by)
-    given = focal_lengths(problem.camera)[0]
     fits = abs(fit.log_change) < deviation < _NOT_TOLD
     found = _best_fit(estimate, candidates, problem, _FEW_STARTS if fits else _STARTS)
     if found is not None:

@@ -17,7 +17,7 @@ def test_filing_gives_the_same_indices_as_asking(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(filing, "_ROWS", 100)
-    dictionary = DICTIONARY.nested((16, 64))
+    dictionary = DICTIONARY.with_levels((16, 64))
     made = make_map(make_room(300), MAPPING_POSES[:3])
     made.save(tmp_path / "map")
     world = Map.load(tmp_path / "map")

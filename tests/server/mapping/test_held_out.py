@@ -12,7 +12,7 @@ from sfumato.server.mapping.held_out import HeldOut
 from sfumato.server.mapping.map import Map
 from synthetic import DICTIONARY, MAPPING_POSES, make_map, make_room
 
-NESTED = DICTIONARY.nested((64,))
+NESTED = DICTIONARY.with_levels((64,))
 ROOM = make_room(1500)
 WORLD = make_map(ROOM, MAPPING_POSES[:8])
 HELD_OUT = HeldOut(WORLD, [NESTED])

@@ -21,6 +21,7 @@ from sfumato.core.releases import KeypointRelease, WordRelease
 from sfumato.core.types import Localization
 from sfumato.datasets.scenes import Problem, Query
 from sfumato.dictionary import Dictionary
+from sfumato.dictionary.levels import level_for
 from sfumato.server.ldp_feat_recipe import MAX_ITERATIONS, paper_localize
 from sfumato.server.localize import localize
 from sfumato.server.mapping.map import Map
@@ -29,21 +30,6 @@ from sfumato_papers.ldp_feat.localization_frames import predict_frames, window
 from sfumato_papers.ldp_feat.localization_predictions import Prediction, Setting, open_predictions
 from sfumato_papers.ldp_feat.localization_releases import make_release, own_mechanism
 from sfumato_papers.ldp_feat.localization_settings import Settings
-
-#: The rule for |K|: the largest level at which the true word is sent at least this often.
-MIN_KEEP = 0.08
-
-
-def rule_words(levels: tuple[int, ...], epsilon: float, subset_size: int) -> int:
-    """|K| by rule: the largest level whose keep probability is at least MIN_KEEP.
-
-    Larger dictionaries tell points apart better as long as the true word is sent often enough.
-    Tuned on images of the Strecha maps, not on the queries; `sfumato plan` measures instead.
-    """
-    size = np.array(sorted(levels), dtype=np.float64)
-    odds = subset_size * np.exp(min(epsilon, 50.0))
-    often = size[odds / (odds + size - subset_size) >= MIN_KEEP]
-    return int(often[-1] if len(often) else size[0])
 
 
 def settings_of(
@@ -81,7 +67,7 @@ def _with_words(
 ) -> Iterator[Setting]:
     levels = (*dictionary.levels, dictionary.num_words)
     for words in settings.words:
-        count = rule_words(levels, epsilon, size) if words == "auto" else int(words)
+        count = level_for(levels, epsilon, size) if words == "auto" else int(words)
         given = replace(base, num_words=count, subset_size=size, epsilon=epsilon)
         if "sfumato" in settings.recipes:
             yield replace(given, recipe="sfumato")

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from sfumato.core.types import Pose
+from sfumato.dictionary.levels import level_for
 from sfumato_papers.harness.table import clustered_wilson, grouped
-from sfumato_papers.ldp_feat.localization import rule_words
 from sfumato_papers.ldp_feat.localization_predictions import Prediction, Predictions, Setting
 from sfumato_papers.ldp_feat.poses import THRESHOLDS, WRONG_BEYOND, Within, judge
 
@@ -157,5 +157,5 @@ def _is_by_rule(setting: Setting, found: Predictions) -> bool:
     if setting.recipe != "sfumato" or setting.dictionary is None or setting.epsilon is None:
         return False
     levels = tuple(found.dictionaries[setting.dictionary]["levels"])
-    words = rule_words(levels, setting.epsilon, setting.subset_size or 1)
+    words = level_for(levels, setting.epsilon, setting.subset_size or 1)
     return setting.subset_size == 1 and setting.num_words == words

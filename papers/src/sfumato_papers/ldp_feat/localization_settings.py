@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sfumato.cli.values import names, number, whole_number
+from sfumato.core.defaults import DEFAULT_DICTIONARY
 from sfumato.core.errors import InvalidInput
 from sfumato.datasets.layouts.choose import READERS, read_layout
 from sfumato.datasets.layouts.common import LayoutOptions
@@ -72,7 +73,7 @@ class Settings(Checked):
         RECIPES, "paper, sfumato, or both.", "--recipe", choices=RECIPES
     )
     dictionaries: tuple[str, ...] = option(
-        ("bsds-16k",),
+        (DEFAULT_DICTIONARY,),
         "Names or folders of dictionaries; map, or map:4096: words of the map's own images.",
         "--dictionary",
     )

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.cli.values import names
+from sfumato.core.defaults import DEFAULT_DICTIONARY
 from sfumato.core.lens import focal_lengths, with_focal
 from sfumato.core.types import Camera, Features, Pose
 from sfumato.datasets import load_gallery, map_scene
@@ -57,7 +58,7 @@ class Settings(Checked):
         low=1,
         shown="1, or 10 of a video of 100 and more",
     )
-    dictionary: str = option("bsds-16k", "Name or folder of a dictionary.")
+    dictionary: str = option(DEFAULT_DICTIONARY, "Name or folder of a dictionary.")
     words: int = option(16384, "|K|, a level of it.", low=2)
     epsilons: tuple[float, ...] = option(
         (12.0, 10.0, 8.0), "ε per descriptor, several.", "--epsilon", epsilon=True

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.core.accounting import PrivateAnswer
+from sfumato.core.defaults import DEFAULT_DICTIONARY
 from sfumato.core.randomness import RandomSource
 from sfumato.core.types import Features
 from sfumato.datasets.query_rule import QueryRule
@@ -24,9 +25,9 @@ from sfumato.device.filters import KeepStrongest, Suppress
 from sfumato.device.mechanisms import Plain, SubsetMechanism, SubspaceLifting
 from sfumato.device.objects import CapDensity
 from sfumato.dictionary import Dictionary
+from sfumato.dictionary.levels import level_for
 from sfumato.privacy.price import check_limit, largest_epsilon, price_of
 from sfumato_papers.harness.options import Checked, folders, option
-from sfumato_papers.ldp_feat.localization import rule_words
 from sfumato_papers.ldp_feat.localization_releases import own_mechanism
 from sfumato_papers.ldp_feat.poses import Within
 
@@ -34,6 +35,7 @@ STRATEGY = "sub-hybrid"
 #: An object is seen by this many descriptors, where nothing else is said.
 SEEN_BY = 10
 _MOST_EPSILON = 20.0
+_MOST_WORDS = 16_384  # without a choice; more words take longer to count than they gain
 #: The person who is hidden: height and width, in heights of the picture.
 _PERSON = (0.75, 0.3)
 
@@ -65,9 +67,9 @@ class Settings(Checked):
     within: Within = option(
         Within(0.25, 2.0), "Localized: as near as this.", parse=Within.parse, shown="0.25m/2°"
     )
-    dictionary: str = option("bsds-16k", "A dictionary's folder or name.")
+    dictionary: str = option(DEFAULT_DICTIONARY, "A dictionary's folder or name.")
     words: tuple[int, ...] = option(
-        (), "|K|: levels of the dictionary; without it the largest, and two of a quarter each.",
+        (), "|K|: levels of the dictionary; without it 16,384, 4,096 and 1,024.",
         low=2,
     )  # fmt: skip
     subset_sizes: tuple[int, ...] = option(
@@ -177,15 +179,14 @@ def person_box(width: int, height: int) -> Boxes:
 
 
 def levels_of(dictionary: Dictionary, wanted: Sequence[int]) -> tuple[int, ...]:
-    """|K| that are tried: those wanted, else the largest level and two of a quarter each."""
+    """|K| that are tried: those wanted, else up to three levels, each a quarter of the last."""
     if wanted:
         return tuple(wanted)
-    every = sorted({*dictionary.levels, dictionary.num_words}, reverse=True)
-    found = every[:1]
-    for level in every[1:]:
-        if len(found) < 3 and 4 * level <= found[-1] and level >= min(4096, found[0]):
+    found: list[int] = []
+    for level in sorted({*dictionary.levels, dictionary.num_words}, reverse=True):
+        if level <= _MOST_WORDS and len(found) < 3 and (not found or 4 * level <= found[-1]):
             found.append(level)
-    return tuple(found)
+    return tuple(found or [dictionary.num_words])
 
 
 def affordable(limit: Limit, num_words: int, subset_size: int, count: int) -> float | None:
@@ -200,7 +201,7 @@ def affordable(limit: Limit, num_words: int, subset_size: int, count: int) -> fl
 def rule_way(limit: Limit, levels: Sequence[int], count: int) -> Way | None:
     """Today's rule within a limit: all keypoints, ω = 1, |K| by ε, and the largest such ε."""
     for tenth in range(int(10 * _MOST_EPSILON), 0, -1):
-        size = rule_words(tuple(levels), tenth / 10, 1)
+        size = level_for(levels, tenth / 10, 1)
         price = price_of(PrivateAnswer(tenth / 10, size), count, SEEN_BY)
         if price.in_unit(limit[0]) <= limit[1]:
             return Way("words", tenth / 10, size, 1)

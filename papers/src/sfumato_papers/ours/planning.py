@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.defaults import DEFAULT_DICTIONARY
 from sfumato.core.randomness import SeededRandom
 from sfumato.datasets import load_gallery, map_scene
 from sfumato.datasets.query_rule import QueryRule
@@ -63,7 +64,7 @@ class Settings(Checked):
     )
     num_trials: int = option(80, "Trials on images of the map that predict.", "--trials", low=1)
     draws: int = option(2, "Draws of every query.", low=1)
-    dictionary: str = option("bsds-16k", "A dictionary's folder or name.")
+    dictionary: str = option(DEFAULT_DICTIONARY, "A dictionary's folder or name.")
 
 
 @dataclass(frozen=True)

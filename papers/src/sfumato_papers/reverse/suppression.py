@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.adversary.infer.holes import HolesAttack
-from sfumato.core.defaults import DEFAULT_SUBSET_SIZE
 from sfumato.core.errors import InvalidInput
 from sfumato.core.randomness import SeededRandom
 from sfumato.core.releases import KeypointRelease, Release, WordRelease
@@ -56,7 +55,7 @@ class Settings(Checked):
     margin: float = option(0.1, "Share of a box's shorter side.")
     reach: float = option(0.0, "Diameters from which keypoints see inside.")
     epsilon: float = option(10.0, "ε per descriptor.", epsilon=True)
-    subset_size: int = DEFAULT_SUBSET_SIZE
+    subset_size: int = 2
     dictionary: str = option("bsds-16k", "A dictionary's folder or name.")
     max_keypoints: int = option(1000, "The strongest of what was not hidden.", low=1)
     num_seeds: int = option(3, "Releases of each picture and setting.", "--seeds", low=1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.core.checks import check_same_extractor
 from sfumato.core.errors import InvalidInput
@@ -36,15 +35,19 @@ def file_under(world: Map, dictionary: Dictionary, *, again: bool = True) -> Non
 
 
 def word_indices(world: Map, dictionary: Dictionary) -> dict[str, InvertedIndex]:
-    """The word index of every level, by fingerprint; one search for nearest words serves all."""
+    """The word index of every level, by fingerprint; each searched for once."""
     rows = world.observations()
-    words = _nearest_words(world, rows, dictionary)
-    indices = {}
-    for size, fingerprint in fingerprints_of(dictionary).items():
-        groups = dictionary.levels.get(size)
-        filed = words if groups is None else np.asarray(groups, dtype=np.int64)[words]
-        indices[fingerprint] = InvertedIndex.build(filed, rows, size)
-    return indices
+    sizes = fingerprints_of(dictionary)
+    words = {size: np.empty(len(rows), dtype=np.int64) for size in sizes}
+    for first in range(0, len(rows), _ROWS):
+        part = rows[first : first + _ROWS]
+        found = dictionary.nearest_at_levels(np.asarray(world.descriptors[part]))
+        for size, nearest in found.items():
+            words[size][first : first + _ROWS] = nearest
+    return {
+        fingerprint: InvertedIndex.build(words[size], rows, size)
+        for size, fingerprint in sizes.items()
+    }
 
 
 def store_derived(world: Map, *, again: bool = True) -> None:
@@ -58,13 +61,3 @@ def _sidecars(world: Map) -> Sidecars:
     if world.sidecars is None:
         raise InvalidInput("only a map that was loaded has a folder to file it in; save it first.")
     return world.sidecars
-
-
-def _nearest_words(
-    world: Map, rows: NDArray[np.int64], dictionary: Dictionary
-) -> NDArray[np.int64]:
-    words = np.empty(len(rows), dtype=np.int64)
-    for first in range(0, len(rows), _ROWS):
-        part = rows[first : first + _ROWS]
-        words[first : first + _ROWS] = dictionary.nearest(np.asarray(world.descriptors[part]))
-    return words

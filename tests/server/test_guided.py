@@ -12,6 +12,7 @@ from sfumato.core.randomness import SeededRandom
 from sfumato.core.releases import WordRelease
 from sfumato.core.types import Localization, Pose
 from sfumato.device.mechanisms import SubsetMechanism
+from sfumato.server import guided
 from sfumato.server import localize as module
 from sfumato.server.guided import improve_pose
 from sfumato.server.keypoint_field import KeypointField
@@ -39,11 +40,11 @@ def found(release: WordRelease) -> Localization:
 
 def test_poses_are_found_where_words_alone_do_not_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
     releases = [release_at(2.6, 1), release_at(2.6, 5), release_at(3.0, 0), release_at(2.6, 0)]
-    guided = [found(release) for release in releases]
+    ours_all = [found(release) for release in releases]
     monkeypatch.setattr(module, "search_pose", lambda *_: None)
     by_words = [found(release) for release in releases]
     gained = 0
-    for ours, words in zip(guided, by_words, strict=True):
+    for ours, words in zip(ours_all, by_words, strict=True):
         assert ours.localized or not words.localized
         if ours.pose is None:
             continue
@@ -61,6 +62,30 @@ def test_the_same_release_gives_the_same_answer() -> None:
     assert second.pose is not None
     assert np.array_equal(first.pose.rotation, second.pose.rotation)
     assert first.log10_chance == second.log10_chance
+
+
+def test_the_search_ends_with_the_region_that_shows_the_pose(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A pose that stands out from all others is not searched for in the rest of the map."""
+    release, options = release_at(4.0), LocalizeOptions()
+    candidates = match_release(release, WORLD, DICTIONARY)
+    retrieval = retrieve_map_regions(release, candidates, WORLD, options.retrieval)
+    retrieval = replace(retrieval, map_regions=4 * retrieval.map_regions)
+    searched: list[int] = []
+    propose = guided._Search._propose
+    monkeypatch.setattr(
+        guided._Search,
+        "_propose",
+        lambda self, number, *rest: searched.append(number) or propose(self, number, *rest),
+    )
+    problem = PoseProblem(
+        release.keypoints, WORLD.points, CAMERA, options.pose, None, WORLD, release
+    )
+    best = guided.search_pose(retrieval, problem)
+    assert best is not None
+    assert best.pose.error_to(QUERY)[0] < 0.05
+    assert guided._FIRST_REGIONS <= len(searched) < len(retrieval.map_regions)
 
 
 def test_keypoints_at_other_places_are_not_believed() -> None:

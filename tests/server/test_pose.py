@@ -18,7 +18,16 @@ from sfumato.matching.support import (
 )
 from sfumato.matching.support_kernel import MOST
 from sfumato.matching.vocabulary import InvertedIndex
-from sfumato.server.pose import expected_by_chance, log10_chance
+from sfumato.core.types import Camera, Pose
+from sfumato.server.near_kernel import MOST_LOOKED_AT, count_near
+from sfumato.server.pose import (
+    Estimate,
+    PoseOptions,
+    PoseProblem,
+    covers_picture,
+    expected_by_chance,
+    log10_chance,
+)
 from sfumato.server.upright import rotation_between
 
 GENERATOR = np.random.default_rng(0)
@@ -50,6 +59,35 @@ def test_the_expectation_is_what_random_partners_give() -> None:
         distance = np.linalg.norm(projected - partner, axis=1)
         counted.append(np.count_nonzero(distance <= 6))
     assert expected == pytest.approx(np.mean(counted), rel=0.15)
+
+
+@pytest.mark.parametrize(("count", "radius"), [(400, 6.0), (400, 0.4), (3, 20.0), (1, 5.0)])
+def test_pairs_that_are_near_are_counted_one_by_one(count: int, radius: float) -> None:
+    generator = np.random.default_rng(count)
+    keypoints = generator.random((count, 2)) * (300, 40)
+    places = generator.random((600, 2)) * (340, 80) - 20
+    places[:9] = np.nan
+    apart = np.linalg.norm(places[9:, None] - keypoints, axis=2)
+    assert count_near(places, keypoints, radius) == np.count_nonzero(apart <= radius)
+
+
+def test_a_crowd_of_keypoints_is_counted_by_a_part_of_it() -> None:
+    crowd = np.full((4 * MOST_LOOKED_AT, 2), 50.0)
+    assert count_near(np.array([[50.0, 51.0], [90.0, 90.0]]), crowd, 6.0) == len(crowd)
+
+
+def test_inliers_cover_a_picture_if_they_lie_where_its_keypoints_do() -> None:
+    keypoints = (np.random.default_rng(0).random((800, 2)) * (640, 480)).astype(np.float32)
+    camera = Camera("PINHOLE", 640, 480, (500.0, 500.0, 320.0, 240.0))
+    problem = PoseProblem(keypoints, np.zeros((0, 3)), camera, PoseOptions())
+
+    def covered(rows: np.ndarray) -> bool:
+        pose = Pose(np.eye(3), np.zeros(3))
+        return covers_picture(Estimate(pose, len(rows), 800, -50.0, rows, rows), problem)
+
+    assert covered(np.arange(0, 800, 5))
+    assert not covered(np.flatnonzero(keypoints[:, 0] < 300))  # one poster, many inliers
+    assert not covered(np.arange(0, 800, 50))  # a single one in a cell may be chance
 
 
 def test_true_matches_have_neighbours_and_wrong_ones_do_not() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from sfumato.core.checks import check_choice
 from sfumato.core.errors import DamagedFile, InvalidInput
 from sfumato.core.files import open_plain
+from sfumato.dictionary.bounds import MIN_QUERIES, BoundedSearch
 from sfumato.dictionary.graph_file import check_graph
 from sfumato.dictionary.vectors import (
     Floats,
@@ -61,7 +63,13 @@ class ExactIndex:
         self._words, self._space = words, Space(metric)
 
     def nearest(self, queries: NDArray[Any]) -> NDArray[np.uint32]:
+        if len(queries) >= MIN_QUERIES and BoundedSearch.applies(self._words, self._space.metric):
+            return self._bounded.nearest(queries)
         return nearest_exact(queries, self._words, self._space)[0]
+
+    @cached_property
+    def _bounded(self) -> BoundedSearch:
+        return BoundedSearch(self._words)
 
     def nearest_several(self, queries: NDArray[Any], count: int) -> NDArray[np.uint32]:
         import faiss

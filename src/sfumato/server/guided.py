@@ -26,6 +26,7 @@ from sfumato.server.word_odds import WordOdds
 
 #: Triples drawn per region, in rounds: the second only where the first finds nothing.
 _TRIES = (3_000, 16_000)
+_FIRST_REGIONS = 4  # searched before any pose is believed
 _KEPT = 24  # poses kept per region
 _REFINED = 16  # distinct poses refined to the end
 _TAIL = 5.0  # nats; 3 to 8 on pictures of rooms and façades, 1 if keypoints were independent
@@ -77,13 +78,30 @@ class _Search:
             for number in range(len(self._regions)):
                 proposals += self._propose(number, tries, seed)
                 tried += tries
-            found = self._decide(proposals, tried)
-            if (
-                found is not None
-                and found.log10_chance <= self._problem.options.guided_log10_chance
-            ):
-                break
+                last = number + 1 == len(self._regions)
+                if last or self._stands_out(proposals, number, tried):
+                    found = self._decide(proposals, tried)
+                    if self._believed(found):
+                        return found
         return found
+
+    def _believed(self, found: Estimate | None) -> bool:
+        limit = self._problem.options.guided_log10_chance
+        return found is not None and found.log10_chance <= limit
+
+    def _stands_out(self, proposals: list[Proposal], region: int, tried: int) -> bool:
+        """Whether a region's best pose is so much better than poses elsewhere that the rest of
+        the map need not be searched; before its last refinement, so it is tested again."""
+        if region < _FIRST_REGIONS - 1:
+            return False  # too few wrong poses to compare with
+        ordered = sorted(proposals, key=lambda one: -one.score)
+        if not ordered or (ordered[0].region != region and region >= _FIRST_REGIONS):
+            return False  # looked at before
+        best = ordered[0]
+        others = (one.score for one in ordered[1:] if not self._same(one, best))
+        second = next(others, 0.0)
+        limit = self._problem.options.guided_log10_chance
+        return _log10_chance(best.score, second, tried) <= limit
 
     def _propose(self, number: int, tries: int, seed: int) -> list[Proposal]:
         """Poses from triples of a region's candidates, refined a little."""

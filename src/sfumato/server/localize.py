@@ -21,6 +21,7 @@ from sfumato.server.mapping.map import Map
 from sfumato.server.pose import (
     PoseOptions,
     PoseProblem,
+    covers_picture,
     estimate_pose,
     polish_pose,
     tell_pose,
@@ -121,23 +122,24 @@ def best_pose(retrieval: Retrieval, problem: PoseProblem) -> Localization:
     """Solve region after region until one is sure; answer only if chance cannot explain it.
 
     A single region can be sure of a pose that is a little off, when all it sees is one poster.
-    So several are solved, each is refined with all candidates, and the most inliers win.
+    So unless its inliers lie all over the picture several are solved, each is refined with all
+    candidates, and the most inliers win.
     """
     options = problem.options
-    estimates = []
+    estimates, believed = [], []
     sure = False
     for tried, region in enumerate(retrieval.map_regions):
         if tried >= options.min_regions and (sure or problem.words is not None):
             break  # where words were sent, the guided search looks at the rest
         estimate = estimate_pose(region, problem)
-        if estimate is not None:
-            estimates.append(estimate)
-            sure |= estimate.log10_chance <= options.sure_log10_chance
-    believed = [
-        polish_pose(estimate, retrieval.all_candidates, problem)
-        for estimate in estimates
-        if estimate.log10_chance <= options.max_log10_chance
-    ]
+        if estimate is None:
+            continue
+        estimates.append(estimate)
+        sure |= estimate.log10_chance <= options.sure_log10_chance
+        if estimate.log10_chance <= options.max_log10_chance:
+            believed.append(polish_pose(estimate, retrieval.all_candidates, problem))
+            if sure and covers_picture(believed[-1], problem):
+                break
     guided = None if believed else search_pose(retrieval, problem)
     if guided is not None:
         estimates.append(guided)

@@ -17,6 +17,9 @@ from sfumato.server.mapping.map import Map
 from sfumato.server.retrieval import MapRegion
 from sfumato.server.upright import Gravity, upright_ransac
 
+_CELLS = 4  # of the picture, along each side
+_MIN_IN_CELL = 3  # inliers; one alone may be chance
+
 
 @dataclass(frozen=True)
 class PoseOptions:
@@ -24,6 +27,7 @@ class PoseOptions:
 
     max_error        reprojection error of an inlier, in pixels
     max_iterations   of RANSAC, per region
+    word_iterations  the same where words were sent: the guided search finds what these do not
     max_sampled      best candidates RANSAC draws from; all of a region's are counted afterwards
     min_sampled      fewest candidates RANSAC draws from, even where fewer have support
     max_log10_chance a pose is believed only below this: the expected number of equally good
@@ -35,6 +39,7 @@ class PoseOptions:
 
     max_error: float = 6.0
     max_iterations: int = 10_000
+    word_iterations: int = 1_000
     max_sampled: int = 2_000
     min_sampled: int = 200
     max_log10_chance: float = -4.0
@@ -111,6 +116,14 @@ def polish_pose(estimate: Estimate, all_candidates: MapRegion, problem: PoseProb
     return replace(wider, log10_chance=min(wider.log10_chance, estimate.log10_chance))
 
 
+def covers_picture(estimate: Estimate, problem: PoseProblem) -> bool:
+    """Whether inliers lie wherever keypoints do: in the cells of three quarters of them."""
+    size = np.array([problem.camera.width, problem.camera.height]) / _CELLS
+    cell = np.clip(problem.keypoints // size, 0, _CELLS - 1).astype(np.int64) @ (_CELLS, 1)
+    inliers = np.bincount(cell[estimate.keypoint], minlength=_CELLS**2)
+    return bool(np.mean(inliers[cell] >= _MIN_IN_CELL) >= 0.75)
+
+
 def tell_pose(best: Estimate, candidates: MapRegion, problem: PoseProblem) -> Localization:
     """A believed pose as an answer: its focal length tested, with its expected error."""
     from sfumato.server.accuracy import tested_answer  # it builds on what is here
@@ -134,9 +147,10 @@ def _sample(
             max_error=options.max_error,
             max_iterations=min(options.max_iterations, 2_000),
         )
+    by_words = problem.words is not None
     ransac = {
         "max_reproj_error": options.max_error,
-        "max_iterations": options.max_iterations,
+        "max_iterations": options.word_iterations if by_words else options.max_iterations,
         "min_iterations": 100,
         "success_prob": 0.9999,
         "progressive_sampling": True,
@@ -188,13 +202,13 @@ def expected_by_chance(
     A point that projects among many keypoints is met by chance more often: the sum over all
     candidates of the share of the query's keypoints that lie within max_error of it.
     """
-    from scipy.spatial import cKDTree
+    from sfumato.server.near_kernel import count_near  # compiled when first needed
 
-    seen = projected[np.isfinite(projected).all(axis=1)]
-    if not len(seen) or not len(keypoints):
+    if not len(keypoints):
         return 0.0
-    near = cKDTree(keypoints).query_ball_point(seen, max_error, return_length=True)
-    return float(np.sum(near)) / len(keypoints)
+    places = np.ascontiguousarray(projected, dtype=np.float64)
+    near = count_near(places, np.ascontiguousarray(keypoints, dtype=np.float64), float(max_error))
+    return near / len(keypoints)
 
 
 def log10_chance(num_inliers: int, expected: float, num_matches: int, fixed_by: int = 3) -> float:

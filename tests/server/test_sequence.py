@@ -97,6 +97,13 @@ def test_a_single_frame_is_a_sequence_too() -> None:
     assert found.pose.error_to(TRUTHS[0])[0] < 0.02
 
 
+def test_one_release_given_twice_is_refused() -> None:
+    once = frames(3.0)[0]
+    again = Frame(once.release, TRUTHS[1])
+    with pytest.raises(InvalidInput, match="one given twice is no new evidence"):
+        localize_sequence([once, again], WORLD, dictionary=DICTIONARY)
+
+
 def test_bad_sequences_are_refused() -> None:
     with pytest.raises(InvalidInput, match="at least one release"):
         localize_sequence([], WORLD, dictionary=DICTIONARY)

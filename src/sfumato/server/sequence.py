@@ -93,6 +93,10 @@ def localize_sequence(
     options, odometry = options or LocalizeOptions(), odometry or OdometryError()
     if not frames:
         raise InvalidInput("a sequence needs at least one release, got none.")
+    if len({frame.release.to_bytes() for frame in frames}) < len(frames):
+        raise InvalidInput(
+            "the releases of a sequence must differ, one given twice is no new evidence; leave it out."
+        )
     middle = len(frames) // 2
     views = [
         _view(frame, frames[middle], abs(i - middle), world, dictionary, options)

@@ -37,11 +37,19 @@ NARROW = np.array([8.0, 8, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 2])
 
 
 @dataclass(frozen=True, eq=False)
+class Place:
+    """A part of the map: points that are seen there, and between which depths they may lie."""
+
+    visible: NDArray[np.int64]
+    depths: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
 class Proposal:
     score: float
     rotation: NDArray[np.float64]
     translation: NDArray[np.float64]
-    region: int
+    place: Place
 
 
 #: A pose; of every point its keypoint, and how likely it is the right one; the points.
@@ -87,7 +95,7 @@ class Evidence:
             spreads,
             self.wide_chance if spreads[-1] == WIDE[-1] else self._narrow_chance,
         )
-        return Proposal(score, rotation, translation, start.region), belongs, weight, visible
+        return Proposal(score, rotation, translation, start.place), belongs, weight, visible
 
     def _most_likely(self, candidates: MapRegion) -> MapRegion:
         """The first of the candidates; they are sorted, and thousands take time."""
@@ -131,9 +139,9 @@ class Evidence:
         expected = expected_by_chance(projected, self._problem.keypoints, _TIGHT)
         return min(log10_chance(len(fits), expected, num_matches=1), 0.0)
 
-    def same(self, one: Proposal, other: Proposal, visible: NDArray[np.int64]) -> bool:
+    def same(self, one: Proposal, other: Proposal) -> bool:
         """Whether two poses see the same points at nearly the same places."""
-        points = np.asarray(self.points[visible[:64]], dtype=np.float64)
+        points = np.asarray(self.points[one.place.visible[:64]], dtype=np.float64)
         with np.errstate(all="ignore"):
             seen = [points @ pose.rotation.T + pose.translation for pose in (one, other)]
             flat = [p[:, :2] / np.where(p[:, 2:] > 1e-9, p[:, 2:], np.nan) for p in seen]

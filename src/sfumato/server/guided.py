@@ -18,14 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.releases import WordRelease
-from sfumato.server.evidence import NARROW, WIDE, Evidence, Proposal, Refinement
+from sfumato.server.evidence import NARROW, WIDE, Evidence, Place, Proposal, Refinement
 from sfumato.server.mapping.map import Map
 from sfumato.server.pose import Estimate, PoseProblem
 from sfumato.server.retrieval import Retrieval
 from sfumato.server.word_odds import WordOdds
 
 #: Triples drawn per region, in rounds: the second only where the first finds nothing.
-_TRIES = (3_000, 16_000)
+ROUNDS = (3_000, 16_000)
 _KEPT = 24  # poses kept per region
 _REFINED = 16  # distinct poses refined to the end
 _TAIL = 5.0  # nats; 3 to 8 on pictures of rooms and façades, 1 if keypoints were independent
@@ -39,25 +39,24 @@ _GRAVITY_DEG = 6.0  # an IMU's error, and that of a pose from three points
 
 def search_pose(retrieval: Retrieval, problem: PoseProblem) -> Estimate | None:
     """The best pose by words and positions; None where no words were sent or nothing fits."""
-    if problem.world is None or problem.words is None or len(problem.keypoints) < 4:
-        return None
-    return _Search(retrieval, problem, problem.world, problem.words).best()
+    search = GuidedSearch.of(retrieval, problem)
+    return None if search is None else search.best()
 
 
 def improve_pose(estimate: Estimate, retrieval: Retrieval, problem: PoseProblem) -> Estimate:
     """The same pose, nearer to the truth: words alone leave a pose of few inliers a little off."""
-    if problem.world is None or problem.words is None or not retrieval.map_regions:
+    search = GuidedSearch.of(retrieval, problem)
+    if search is None or not search.places:
         return estimate
-    search = _Search(retrieval, problem, problem.world, problem.words)
     pose = estimate.pose
-    refinement = search.around(Proposal(0.0, pose.rotation, pose.translation, region=0))
+    refinement = search.around(Proposal(0.0, pose.rotation, pose.translation, search.places[0]))
     if refinement[0].score <= 0:
         return estimate
     improved = search.evidence.estimate(refinement)
     return replace(improved, log10_chance=estimate.log10_chance)
 
 
-class _Search:
+class GuidedSearch:
     """The search for one query in one map."""
 
     def __init__(
@@ -68,16 +67,20 @@ class _Search:
         self.evidence = Evidence(problem, world, odds, retrieval.all_candidates)
         self._regions = [region for region in retrieval.map_regions if len(region.keypoint) >= 3]
 
+    @staticmethod
+    def of(retrieval: Retrieval, problem: PoseProblem) -> GuidedSearch | None:
+        """None where no words were sent, or hardly any."""
+        if problem.world is None or problem.words is None or len(problem.keypoints) < 4:
+            return None
+        return GuidedSearch(retrieval, problem, problem.world, problem.words)
+
     def best(self) -> Estimate | None:
         """The pose that explains the keypoints best; searches on until it is believed."""
         found: Estimate | None = None
         proposals: list[Proposal] = []
-        tried = 0
-        for seed, tries in enumerate(_TRIES):
-            for number in range(len(self._regions)):
-                proposals += self._propose(number, tries, seed)
-                tried += tries
-            found = self._decide(proposals, tried)
+        for number in range(len(ROUNDS)):
+            proposals += self.propose(number)
+            found = self._decide(proposals, self.num_tried(number))
             if (
                 found is not None
                 and found.log10_chance <= self._problem.options.guided_log10_chance
@@ -85,13 +88,22 @@ class _Search:
                 break
         return found
 
-    def _propose(self, number: int, tries: int, seed: int) -> list[Proposal]:
-        """Poses from triples of a region's candidates, refined a little."""
-        region, visible = self._regions[number], self._visible[number][:_FIRST_VISIBLE]
-        weight = (region.support + 0.05) ** 2 * np.sqrt(region.rarity)
-        rays = self.evidence.field.rays[region.keypoint]
-        drawn = self._draw(rays, region.point, weight, visible, number, tries, _KEPT, seed)
-        return [self.evidence.refined(proposal, visible, region, WIDE)[0] for proposal in drawn]
+    def num_tried(self, number: int) -> int:
+        """How many triples were drawn up to and with a round."""
+        return sum(ROUNDS[: number + 1]) * len(self._regions)
+
+    def propose(self, number: int) -> list[Proposal]:
+        """Poses from triples of each region's candidates, refined a little; of one round."""
+        found = []
+        for region, place in zip(self._regions, self.places, strict=True):
+            first = place.visible[:_FIRST_VISIBLE]
+            weight = (region.support + 0.05) ** 2 * np.sqrt(region.rarity)
+            rays = self.evidence.field.rays[region.keypoint]
+            drawn = self._draw(
+                rays, region.point, weight, first, place, ROUNDS[number], _KEPT, seed=number
+            )
+            found += [self.evidence.refined(one, first, region, WIDE)[0] for one in drawn]
+        return found
 
     def _draw(
         self,
@@ -99,7 +111,7 @@ class _Search:
         point: NDArray[np.int64],
         weight: NDArray[np.float64],
         visible: NDArray[np.int64],
-        number: int,
+        place: Place,
         tries: int,
         keep: int,
         seed: int,
@@ -115,7 +127,7 @@ class _Search:
             self.evidence.field.nearest,
             self.evidence.field.lens,
             self.evidence.wide_chance,
-            self._depths(number),
+            place.depths,
             self._down,
             len(self.evidence.field.places),
             tries,
@@ -123,7 +135,7 @@ class _Search:
             seed,
         )
         return [
-            Proposal(score, rotation, translation, number)
+            Proposal(score, rotation, translation, place)
             for score, rotation, translation in zip(scores, rotations, translations, strict=True)
             if np.isfinite(score)
         ]
@@ -159,7 +171,7 @@ class _Search:
             point,
             np.ones(len(point)),
             visible,
-            best.region,
+            best.place,
             _TRIES_AROUND,
             _KEPT_AROUND,
             seed=0,
@@ -169,50 +181,57 @@ class _Search:
         ]
         return max([refined, *further], key=lambda one: one[0].score)
 
-    def _decide(self, proposals: list[Proposal], tried: int) -> Estimate | None:
-        """Refine the best distinct proposals; by how much the best beats the second decides."""
-        distinct: list[Proposal] = []
+    def distinct(self, proposals: list[Proposal]) -> list[Proposal]:
+        """The best proposals that differ, the best first."""
+        found: list[Proposal] = []
         for proposal in sorted(proposals, key=lambda one: -one.score):
             if np.isfinite(proposal.score) and not any(
-                self._same(proposal, other) for other in distinct
+                self.evidence.same(proposal, other) for other in found
             ):
-                distinct.append(proposal)
-            if len(distinct) == _REFINED:
+                found.append(proposal)
+            if len(found) == _REFINED:
                 break
-        final = []
-        for proposal in distinct:
-            visible = self._visible_at(proposal)
-            final.append(self.evidence.refined(proposal, visible, self.evidence.candidates, NARROW))
-        final.sort(key=lambda one: -one[0].score)
-        if not final or not np.isfinite(final[0][0].score):
-            return None
-        best = final[0][0]
-        others = [one[0].score for one in final[1:] if not self._same(one[0], best)]
-        refinement = self.around(best)
-        chance = _log10_chance(refinement[0].score, max(others, default=0.0), tried)
-        return self.evidence.estimate(refinement, chance)
+        return found
 
-    def _same(self, one: Proposal, other: Proposal) -> bool:
-        return self.evidence.same(one, other, self._visible[one.region])
+    def refined(self, proposal: Proposal) -> Refinement:
+        """A proposal refined to the end, with all that should be seen from there."""
+        visible = self._visible_at(proposal)
+        return self.evidence.refined(proposal, visible, self.evidence.candidates, NARROW)
+
+    def _decide(self, proposals: list[Proposal], tried: int) -> Estimate | None:
+        """Refine the best distinct proposals; by how much the best beats the second decides."""
+        final = [self.refined(proposal)[0] for proposal in self.distinct(proposals)]
+        final.sort(key=lambda one: -one.score)
+        if not final or not np.isfinite(final[0].score):
+            return None
+        best = final[0]
+        others = [one.score for one in final[1:] if not self.evidence.same(one, best)]
+        refinement = self.around(best)
+        chance = chance_of_positions(refinement[0].score, max(others, default=0.0), tried)
+        return self.evidence.estimate(refinement, chance)
 
     def _visible_at(self, proposal: Proposal) -> NDArray[np.int64]:
         """Points that should be seen at a pose: those of the images that stand nearest."""
-        depth = float(np.sqrt(np.prod(self._depths(proposal.region))))
+        depth = float(np.sqrt(np.prod(proposal.place.depths)))
         return self.evidence.visible_from(self.evidence.images_near(proposal, depth))
 
-    def _depths(self, number: int) -> NDArray[np.float64]:
+    @cached_property
+    def places(self) -> list[Place]:
+        """Of the regions: points that should be seen there, and their depths."""
+        found = []
+        for region in self._regions:
+            visible = self.evidence.visible_from(region.images)
+            found.append(Place(visible, self._depths(int(region.images[0]), visible)))
+        return found
+
+    def _depths(self, image: int, visible: NDArray[np.int64]) -> NDArray[np.float64]:
         """Between which depths points may lie: four times nearer and farther than in the map."""
-        seed = int(self._regions[number].images[0])
-        points = np.asarray(self.evidence.points[self._visible[number]], dtype=np.float64)
-        depth = points @ self._world.rotations[seed][2] + self._world.translations[seed][2]
+        points = np.asarray(self.evidence.points[visible], dtype=np.float64)
+        depth = points @ self._world.rotations[image][2] + self._world.translations[image][2]
         depth = depth[depth > 0]
         if not len(depth):
             return np.array([1e-9, 1e9])
         return np.asarray(np.percentile(depth, [5, 95]) * np.array([0.25, 4.0]))
-
-    @cached_property
-    def _visible(self) -> list[NDArray[np.int64]]:
-        return [self.evidence.visible_from(region.images) for region in self._regions]
 
     @cached_property
     def _down(self) -> NDArray[np.float64]:
@@ -225,7 +244,7 @@ class _Search:
         return np.concatenate([inside, world, [math.cos(math.radians(_GRAVITY_DEG))]])
 
 
-def _log10_chance(score: float, second: float, tried: int) -> float:
+def chance_of_positions(score: float, second: float, tried: int) -> float:
     """log10 of how many of the poses tried would reach this score by chance.
 
     Scores of wrong poses have an exponential tail: of n tried the best reaches about φ·ln n. The

@@ -26,14 +26,22 @@ from sfumato.server.pose import (
     log10_chance,
     one_to_one,
 )
+from sfumato.server.pose_fit import moved_by, pose_slopes
 from sfumato.server.retrieval import MapRegion
+from sfumato.server.soft_fit import SoftMatches
 from sfumato.server.word_odds import WordOdds
 
 _TIGHT = 3.0  # pixels; how near a candidate by its word must be to speak for a pose
 _MOST_CANDIDATES = (1_000, 8_000)  # of a region, of all
 _MOST_VISIBLE = 1_500
+_NOTHING = 1e-3  # a pair less likely than this does not count
 WIDE = np.array([10.0, 8, 8, 6, 6, 5, 5, 4, 4])  # pixels, round after round
 NARROW = np.array([8.0, 8, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 2])
+_SHARPER = (1.4, 1.0, 0.7, 0.5)
+_ROUNDS_EACH = 8
+_SHAKEN = (-4.0, -2.0, 2.0, 4.0)  # pixels that a pose is moved, along so many axes
+_AXES = 3
+_NEAR = 40.0  # pixels
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +60,23 @@ class Proposal:
     place: Place
 
 
-#: A pose; of every point its keypoint, and how likely it is the right one; the points.
-Refinement = tuple[Proposal, NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]
+@dataclass(frozen=True, eq=False)
+class Refinement:
+    """A refined pose and what it was fitted to.
+
+    belongs  (n,) of every point the place of its keypoint, −1 for none; weight (n,): how likely
+             it is the right one
+    visible  points that should be seen
+    point    (n,) those, then the points of candidates
+    spread   how far a right pair is off, in pixels
+    """
+
+    pose: Proposal
+    belongs: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    visible: NDArray[np.int64]
+    point: NDArray[np.int64]
+    spread: float
 
 
 class Evidence:
@@ -65,6 +88,7 @@ class Evidence:
         self.field = KeypointField(problem.keypoints, problem.camera)
         self._problem, self._world, self._words = problem, world, words
         self.candidates, self.points = candidates, world.points
+        self._chances: dict[float, float] = {}
 
     def refined(
         self,
@@ -93,9 +117,63 @@ class Evidence:
             field.nearest,
             field.lens,
             spreads,
-            self.wide_chance if spreads[-1] == WIDE[-1] else self._narrow_chance,
+            self.chance(float(spreads[-1])),
         )
-        return Proposal(score, rotation, translation, start.place), belongs, weight, visible
+        pose = Proposal(score, rotation, translation, start.place)
+        return Refinement(pose, belongs, weight, visible, point, float(spreads[-1]))
+
+    def sharpest(self, refinement: Refinement) -> Refinement:
+        """The pose near this one that explains most with bells as narrow as fit.
+
+        Maps of good pictures are exact to a fraction of a pixel, those of a tracker are not.
+        Where they are, narrow bells tell apart what wide ones do not: poses a few pixels away.
+        """
+        near = self._near(refinement.pose)
+        starts = [refinement.pose, *self._shaken(refinement)]
+        found = [self._sharpened(start, refinement.visible, near) for start in starts]
+        return max(found, key=lambda one: one.pose.score)
+
+    def _sharpened(
+        self, start: Proposal, visible: NDArray[np.int64], near: MapRegion
+    ) -> Refinement:
+        best = self.refined(start, visible, near, np.full(_ROUNDS_EACH, NARROW[-1]))
+        for spread in _SHARPER:
+            sharper = self.refined(best.pose, visible, near, np.full(_ROUNDS_EACH, spread))
+            if sharper.pose.score <= best.pose.score:
+                break
+            best = sharper
+        return best
+
+    def _near(self, pose: Proposal) -> MapRegion:
+        """Candidates that a pose nearly explains: the others cannot tell it from its neighbours."""
+        candidates = self._most_likely(self.candidates)
+        keypoints, points = self._problem.matches(candidates)
+        seen = points @ pose.rotation.T + pose.translation
+        away = np.abs(project(self._problem.camera, seen) - keypoints).max(axis=1)
+        near = np.flatnonzero(away < _NEAR)
+        return MapRegion(
+            candidates.images,
+            candidates.keypoint[near],
+            candidates.point[near],
+            candidates.support[near],
+            candidates.rarity[near],
+        )
+
+    def _shaken(self, refinement: Refinement) -> list[Proposal]:
+        """Poses that see their pairs a few pixels away, along what fixes the pose least."""
+        pose = refinement.pose
+        used = np.flatnonzero((refinement.belongs >= 0) & (refinement.weight > 0.5))
+        if len(used) < 6:
+            return []
+        start = Pose(nearest_rotation(pose.rotation), pose.translation)
+        points = np.asarray(self.points[refinement.point[used]], dtype=np.float64)
+        slopes = pose_slopes(self._problem.camera, start, points)
+        normal = np.einsum("nij,nik->jk", slopes, slopes) / len(used)
+        size = np.sqrt(np.diag(normal))
+        values, axes = np.linalg.eigh(normal / np.outer(size, size))
+        steps = (axes / np.sqrt(np.maximum(values, 1e-9))).T / size
+        moved = [moved_by(start, far * step) for step in steps[:_AXES] for far in _SHAKEN]
+        return [Proposal(0.0, one.rotation, one.translation, pose.place) for one in moved]
 
     def _most_likely(self, candidates: MapRegion) -> MapRegion:
         """The first of the candidates; they are sorted, and thousands take time."""
@@ -121,14 +199,17 @@ class Evidence:
 
     def estimate(self, refinement: Refinement, log10_positions: float = 0.0) -> Estimate:
         """A refined pose with its matches and its evidence, by positions and by words."""
-        best, belongs, weight, visible = refinement
-        pose = Pose(nearest_rotation(best.rotation), best.translation)
+        belongs, weight, point = refinement.belongs, refinement.weight, refinement.point
+        pose = Pose(nearest_rotation(refinement.pose.rotation), refinement.pose.translation)
         chance = log10_positions + self._chance_of_words(pose)
-        point = np.concatenate([visible, self._most_likely(self.candidates).point])
         rows = self._matches(belongs, weight, point)
         wrong = float(np.sum(1 - weight[rows]))
         keypoint = self.field.row_of[belongs[rows]]
-        return Estimate(pose, len(rows), len(belongs), chance, keypoint, point[rows], wrong)
+        near = np.flatnonzero((belongs >= 0) & (weight > _NOTHING))
+        soft = SoftMatches(
+            self.field.row_of[belongs[near]], point[near], weight[near], refinement.spread
+        )
+        return Estimate(pose, len(rows), len(belongs), chance, keypoint, point[rows], wrong, soft)
 
     def _chance_of_words(self, pose: Pose) -> float:
         """log10 of the chance that so many candidates fit by their words."""
@@ -172,10 +253,7 @@ class Evidence:
     def wide_gain(self) -> NDArray[np.float32]:
         return self.field.gain(WIDE[-1])
 
-    @cached_property
-    def wide_chance(self) -> float:
-        return self.field.chance(WIDE[-1])
-
-    @cached_property
-    def _narrow_chance(self) -> float:
-        return self.field.chance(NARROW[-1])
+    def chance(self, spread: float) -> float:
+        if spread not in self._chances:
+            self._chances[spread] = self.field.chance(spread)
+        return self._chances[spread]

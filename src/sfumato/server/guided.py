@@ -50,9 +50,9 @@ def improve_pose(estimate: Estimate, retrieval: Retrieval, problem: PoseProblem)
         return estimate
     pose = estimate.pose
     refinement = search.around(Proposal(0.0, pose.rotation, pose.translation, search.places[0]))
-    if refinement[0].score <= 0:
+    if refinement.pose.score <= 0:
         return estimate
-    improved = search.evidence.estimate(refinement)
+    improved = search.evidence.estimate(search.evidence.sharpest(refinement))
     return replace(improved, log10_chance=estimate.log10_chance)
 
 
@@ -102,7 +102,7 @@ class GuidedSearch:
             drawn = self._draw(
                 rays, region.point, weight, first, place, ROUNDS[number], _KEPT, seed=number
             )
-            found += [self.evidence.refined(one, first, region, WIDE)[0] for one in drawn]
+            found += [self.evidence.refined(one, first, region, WIDE).pose for one in drawn]
         return found
 
     def _draw(
@@ -126,7 +126,7 @@ class GuidedSearch:
             self.evidence.wide_gain,
             self.evidence.field.nearest,
             self.evidence.field.lens,
-            self.evidence.wide_chance,
+            self.evidence.chance(float(WIDE[-1])),
             place.depths,
             self._down,
             len(self.evidence.field.places),
@@ -143,7 +143,7 @@ class GuidedSearch:
     def around(self, best: Proposal) -> Refinement:
         """The best pose near this one; other points are seen from where it has moved, so thrice."""
         for _ in range(_POLISHED - 1):
-            best = self._searched_around(best)[0]
+            best = self._searched_around(best).pose
         return self._searched_around(best)
 
     def _searched_around(self, best: Proposal) -> Refinement:
@@ -179,7 +179,7 @@ class GuidedSearch:
         further = [
             self.evidence.refined(one, visible, self.evidence.candidates, NARROW) for one in drawn
         ]
-        return max([refined, *further], key=lambda one: one[0].score)
+        return max([refined, *further], key=lambda one: one.pose.score)
 
     def distinct(self, proposals: list[Proposal]) -> list[Proposal]:
         """The best proposals that differ, the best first."""
@@ -200,15 +200,15 @@ class GuidedSearch:
 
     def _decide(self, proposals: list[Proposal], tried: int) -> Estimate | None:
         """Refine the best distinct proposals; by how much the best beats the second decides."""
-        final = [self.refined(proposal)[0] for proposal in self.distinct(proposals)]
+        final = [self.refined(proposal).pose for proposal in self.distinct(proposals)]
         final.sort(key=lambda one: -one.score)
         if not final or not np.isfinite(final[0].score):
             return None
         best = final[0]
         others = [one.score for one in final[1:] if not self.evidence.same(one, best)]
         refinement = self.around(best)
-        chance = chance_of_positions(refinement[0].score, max(others, default=0.0), tried)
-        return self.evidence.estimate(refinement, chance)
+        chance = chance_of_positions(refinement.pose.score, max(others, default=0.0), tried)
+        return self.evidence.estimate(self.evidence.sharpest(refinement), chance)
 
     def _visible_at(self, proposal: Proposal) -> NDArray[np.int64]:
         """Points that should be seen at a pose: those of the images that stand nearest."""

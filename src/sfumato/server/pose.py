@@ -15,6 +15,7 @@ from sfumato.core.releases import WordRelease
 from sfumato.core.types import Camera, Localization, Pose
 from sfumato.server.mapping.map import Map
 from sfumato.server.retrieval import MapRegion
+from sfumato.server.soft_fit import SoftMatches
 from sfumato.server.upright import Gravity, upright_ransac
 
 
@@ -49,6 +50,7 @@ class Estimate:
 
     keypoint  (k,) rows of the query that agree with the pose, and point (k,) of the map
     expected_wrong  how many of them are expected to agree by chance
+    soft      all pairs the pose was fitted to, where each is right only with some probability
     """
 
     pose: Pose
@@ -58,6 +60,7 @@ class Estimate:
     keypoint: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     point: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     expected_wrong: float = 0.0
+    soft: SoftMatches | None = None
 
 
 @dataclass(frozen=True, eq=False)

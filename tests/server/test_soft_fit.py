@@ -47,7 +47,8 @@ def test_stated_regions_hold_nine_poses_of_ten_where_most_pairs_are_wrong(
     noise: float, too_sure: float
 ) -> None:
     generator = np.random.default_rng(7)
-    inside, if_all_were_right = [], []
+    inside: list[list[np.bool_]] = []
+    if_all_were_right: list[list[np.bool_]] = []
     for _ in range(100):
         pose, matches, pairs = fitted(generator, noise)
         points, keypoints = pairs[:, :3], pairs[:, 3:]

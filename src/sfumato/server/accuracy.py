@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.lens import focal_lengths, project
 from sfumato.core.pose_error import PoseError
@@ -37,9 +38,25 @@ def expected_error(
 ) -> PoseError | None:
     """What a pose's own matches say about it, and what the map's images say about the map.
 
-    Position and rotation are the radii of 90 % of a normal law with that covariance. None where
-    the matches do not fix the pose at all. has_free_focal: the focal length was fitted as well.
+    None where the matches do not fix the pose at all. has_free_focal: the focal length was fitted
+    as well.
     """
+    scatter, shared = pose_spread(estimate, problem, has_free_focal=has_free_focal)
+    covariance = scatter + own.covariance(shared)
+    if has_free_focal:  # what pictures of this map get wrong about focal lengths moves the pose
+        points = np.asarray(problem.points[estimate.point], dtype=np.float64)
+        pixels = project(problem.camera, estimate.pose.apply(points))
+        slopes = pose_slopes(problem.camera, estimate.pose, points)
+        errors = focal_slopes(problem.camera, pixels)[:, :, 0]
+        moved = best_step(slopes, errors, np.ones(len(slopes)))
+        covariance = covariance + own.focal**2 * np.outer(moved, moved)
+    return stated_error(covariance)
+
+
+def pose_spread(
+    estimate: Estimate, problem: PoseProblem, *, has_free_focal: bool = False
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(6, 6) covariance by the scatter of the matches; and per squared radian that all share."""
     camera, pose, soft = problem.camera, estimate.pose, estimate.soft
     pairs = estimate if soft is None else soft
     keypoints = problem.keypoints[pairs.keypoint].astype(np.float64)
@@ -57,10 +74,11 @@ def expected_error(
         inverse, told = inverse_information(slopes, errors, limit, wrong)
         shared = told * inverse
     fx, fy = focal_lengths(camera)
-    covariance = scatter[:6, :6] + own.covariance(fx * fy * shared)
-    if has_free_focal:  # what pictures of this map get wrong about focal lengths moves the pose
-        moved = best_step(slopes, focal_slopes(camera, pixels)[:, :, 0], np.ones(len(slopes)))
-        covariance = covariance + own.focal**2 * np.outer(moved, moved)
+    return scatter[:6, :6], fx * fy * shared
+
+
+def stated_error(covariance: NDArray[np.float64]) -> PoseError | None:
+    """Position and rotation as the radii of 90 % of a normal law with this covariance."""
     covariance = (covariance + covariance.T) / 2
     if not np.isfinite(covariance).all():
         return None

@@ -23,7 +23,6 @@ from sfumato.server.pose import (
     Estimate,
     PoseProblem,
     expected_by_chance,
-    log10_chance,
     one_to_one,
 )
 from sfumato.server.pose_fit import moved_by, pose_slopes
@@ -59,6 +58,9 @@ class Proposal:
     translation: NDArray[np.float64]
     place: Place
 
+    def as_pose(self) -> Pose:
+        return Pose(nearest_rotation(self.rotation), self.translation)
+
 
 @dataclass(frozen=True, eq=False)
 class Refinement:
@@ -88,6 +90,7 @@ class Evidence:
         self.field = KeypointField(problem.keypoints, problem.camera)
         self._problem, self._world, self._words = problem, world, words
         self.candidates, self.points = candidates, world.points
+        self.images = candidates.images  # where the pose may be
         self._chances: dict[float, float] = {}
 
     def refined(
@@ -165,7 +168,7 @@ class Evidence:
         used = np.flatnonzero((refinement.belongs >= 0) & (refinement.weight > 0.5))
         if len(used) < 6:
             return []
-        start = Pose(nearest_rotation(pose.rotation), pose.translation)
+        start = pose.as_pose()
         points = np.asarray(self.points[refinement.point[used]], dtype=np.float64)
         slopes = pose_slopes(self._problem.camera, start, points)
         normal = np.einsum("nij,nik->jk", slopes, slopes) / len(used)
@@ -197,11 +200,10 @@ class Evidence:
         rows = rows[np.unique(point[rows], return_index=True)[1]]
         return np.asarray(rows)
 
-    def estimate(self, refinement: Refinement, log10_positions: float = 0.0) -> Estimate:
-        """A refined pose with its matches and its evidence, by positions and by words."""
+    def estimate(self, refinement: Refinement, chance: float) -> Estimate:
+        """A refined pose with its matches; chance: log10 of what it is by chance."""
         belongs, weight, point = refinement.belongs, refinement.weight, refinement.point
-        pose = Pose(nearest_rotation(refinement.pose.rotation), refinement.pose.translation)
-        chance = log10_positions + self._chance_of_words(pose)
+        pose = refinement.pose.as_pose()
         rows = self._matches(belongs, weight, point)
         wrong = float(np.sum(1 - weight[rows]))
         keypoint = self.field.row_of[belongs[rows]]
@@ -211,24 +213,26 @@ class Evidence:
         )
         return Estimate(pose, len(rows), len(belongs), chance, keypoint, point[rows], wrong, soft)
 
-    def _chance_of_words(self, pose: Pose) -> float:
-        """log10 of the chance that so many candidates fit by their words."""
+    def words_at(self, pose: Proposal) -> tuple[int, float]:
+        """How many candidates fit by their words, and how many would by chance."""
         keypoints, points = self._problem.matches(self.candidates)
         projected = project(self._problem.camera, points @ pose.rotation.T + pose.translation)
         away = projected - keypoints
         fits = one_to_one(np.hypot(away[:, 0], away[:, 1]), self.candidates, _TIGHT)
-        expected = expected_by_chance(projected, self._problem.keypoints, _TIGHT)
-        return min(log10_chance(len(fits), expected, num_matches=1), 0.0)
+        return len(fits), expected_by_chance(projected, self._problem.keypoints, _TIGHT)
 
     def same(self, one: Proposal, other: Proposal) -> bool:
         """Whether two poses see the same points at nearly the same places."""
+        return self.moved(one, other) < 0.1 * self.field.shape[1]
+
+    def moved(self, one: Proposal, other: Proposal) -> float:
+        """How far apart, in pixels, two poses see the points of the first one's place."""
         points = np.asarray(self.points[one.place.visible[:64]], dtype=np.float64)
         with np.errstate(all="ignore"):
             seen = [points @ pose.rotation.T + pose.translation for pose in (one, other)]
             flat = [p[:, :2] / np.where(p[:, 2:] > 1e-9, p[:, 2:], np.nan) for p in seen]
             away = np.hypot(*(flat[0] - flat[1]).T) * self.field.lens[0]
-        away = np.where(np.isfinite(away), away, np.inf)
-        return bool(np.median(away) < 0.1 * self.field.shape[1])
+        return float(np.median(np.where(np.isfinite(away), away, np.inf)))
 
     def visible_from(self, images: NDArray[np.int64]) -> NDArray[np.int64]:
         """Points that these images of the map saw, in random order, at most _MOST_VISIBLE."""
@@ -240,7 +244,7 @@ class Evidence:
 
     def images_near(self, proposal: Proposal, depth: float) -> NDArray[np.int64]:
         """The images whose cameras stand and look most alike, of those that were searched."""
-        images = self.candidates.images
+        images = self.images
         rotations = np.asarray(self._world.rotations[images])
         translations = np.asarray(self._world.translations[images])
         centers = -np.einsum("nij,ni->nj", rotations, translations)

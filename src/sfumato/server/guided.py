@@ -11,7 +11,6 @@ words raise the odds of their pairs, and the best must stand out from all others
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from sfumato.core.releases import WordRelease
 from sfumato.server.evidence import NARROW, WIDE, Evidence, Place, Proposal, Refinement
 from sfumato.server.mapping.map import Map
-from sfumato.server.pose import Estimate, PoseProblem
+from sfumato.server.pose import Estimate, PoseProblem, log10_chance
 from sfumato.server.retrieval import Retrieval
 from sfumato.server.word_odds import WordOdds
 
@@ -28,7 +27,7 @@ from sfumato.server.word_odds import WordOdds
 ROUNDS = (3_000, 16_000)
 _KEPT = 24  # poses kept per region
 _REFINED = 16  # distinct poses refined to the end
-_TAIL = 5.0  # nats; 3 to 8 on pictures of rooms and façades, 1 if keypoints were independent
+TAIL = 5.0  # nats; 3 to 8 on pictures of rooms and façades, 1 if keypoints were independent
 _POLISHED = 3  # times poses around the best are tried
 _AROUND = 20.0  # pixels
 _TRIES_AROUND = 3_000
@@ -52,8 +51,7 @@ def improve_pose(estimate: Estimate, retrieval: Retrieval, problem: PoseProblem)
     refinement = search.around(Proposal(0.0, pose.rotation, pose.translation, search.places[0]))
     if refinement.pose.score <= 0:
         return estimate
-    improved = search.evidence.estimate(search.evidence.sharpest(refinement))
-    return replace(improved, log10_chance=estimate.log10_chance)
+    return search.evidence.estimate(search.evidence.sharpest(refinement), estimate.log10_chance)
 
 
 class GuidedSearch:
@@ -62,7 +60,7 @@ class GuidedSearch:
     def __init__(
         self, retrieval: Retrieval, problem: PoseProblem, world: Map, release: WordRelease
     ) -> None:
-        self._problem, self._world = problem, world
+        self.problem, self._world = problem, world
         odds = WordOdds.of(release, int(world.observations_per_image.sum()))
         self.evidence = Evidence(problem, world, odds, retrieval.all_candidates)
         self._regions = [region for region in retrieval.map_regions if len(region.keypoint) >= 3]
@@ -81,10 +79,7 @@ class GuidedSearch:
         for number in range(len(ROUNDS)):
             proposals += self.propose(number)
             found = self._decide(proposals, self.num_tried(number))
-            if (
-                found is not None
-                and found.log10_chance <= self._problem.options.guided_log10_chance
-            ):
+            if found is not None and found.log10_chance <= self.problem.options.guided_log10_chance:
                 break
         return found
 
@@ -208,6 +203,7 @@ class GuidedSearch:
         others = [one.score for one in final[1:] if not self.evidence.same(one, best)]
         refinement = self.around(best)
         chance = chance_of_positions(refinement.pose.score, max(others, default=0.0), tried)
+        chance += chance_of_words(*self.evidence.words_at(refinement.pose))
         return self.evidence.estimate(self.evidence.sharpest(refinement), chance)
 
     def _visible_at(self, proposal: Proposal) -> NDArray[np.int64]:
@@ -235,23 +231,28 @@ class GuidedSearch:
 
     @cached_property
     def _down(self) -> NDArray[np.float64]:
-        if self._problem.gravity is None:
+        if self.problem.gravity is None:
             return np.array([0.0, 0, 0, 0, 0, 0, -1])
         inside, world = (
             np.asarray(vector) / np.linalg.norm(vector)
-            for vector in (self._problem.gravity.in_camera, self._problem.gravity.in_world)
+            for vector in (self.problem.gravity.in_camera, self.problem.gravity.in_world)
         )
         return np.concatenate([inside, world, [math.cos(math.radians(_GRAVITY_DEG))]])
 
 
-def chance_of_positions(score: float, second: float, tried: int) -> float:
+def chance_of_positions(score: float, second: float, tried: int, least_tail: float = TAIL) -> float:
     """log10 of how many of the poses tried would reach this score by chance.
 
     Scores of wrong poses have an exponential tail: of n tried the best reaches about φ·ln n. The
     best wrong one is at hand, the second of this query, and tells φ for just this picture and
     this map, however regular they are; a score s is then reached by n·exp(−s/φ) of them. φ is at
-    least _TAIL: the second may be a poor one, where few poses were refined.
+    least `least_tail`: the second may be a poor one, where few poses were refined.
     """
     log_tried = math.log(max(tried, 2))
-    tail = max(second / log_tried, _TAIL)
+    tail = max(second / log_tried, least_tail)
     return (log_tried - score / tail) / math.log(10)
+
+
+def chance_of_words(count: int, expected: float) -> float:
+    """log10 of the chance that so many candidates fit by their words, where few are expected."""
+    return min(log10_chance(count, expected, num_matches=1), 0.0)

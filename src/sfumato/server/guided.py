@@ -33,7 +33,8 @@ _AROUND = 20.0  # pixels
 _TRIES_AROUND = 3_000
 _KEPT_AROUND = 4
 _FIRST_VISIBLE = 400  # points that proposals are judged by
-_GRAVITY_DEG = 6.0  # an IMU's error, and that of a pose from three points
+_PROPOSED_DEG, _REFINED_DEG = 4.0, 1.0  # what a pose may be off beside the error of gravity
+_MORE_WITH_GRAVITY = 3  # triples: most are put aside at once
 
 
 def search_pose(retrieval: Retrieval, problem: PoseProblem) -> Estimate | None:
@@ -64,6 +65,8 @@ class GuidedSearch:
         odds = WordOdds.of(release, int(world.observations_per_image.sum()))
         self.evidence = Evidence(problem, world, odds, retrieval.all_candidates)
         self._regions = [region for region in retrieval.map_regions if len(region.keypoint) >= 3]
+        self._times = 1 if problem.gravity is None else _MORE_WITH_GRAVITY
+        self._num_possible = self._num_upright = 0
 
     @staticmethod
     def of(retrieval: Retrieval, problem: PoseProblem) -> GuidedSearch | None:
@@ -84,8 +87,10 @@ class GuidedSearch:
         return found
 
     def num_tried(self, number: int) -> int:
-        """How many triples were drawn up to and with a round."""
-        return sum(ROUNDS[: number + 1]) * len(self._regions)
+        """How many triples were drawn up to and with a round; of those that gravity allows."""
+        share = self._num_upright / max(self._num_possible, 1)
+        tried = self._times * sum(ROUNDS[: number + 1]) * len(self._regions)
+        return math.ceil(tried * share)
 
     def propose(self, number: int) -> list[Proposal]:
         """Poses from triples of each region's candidates, refined a little; of one round."""
@@ -94,9 +99,8 @@ class GuidedSearch:
             first = place.visible[:_FIRST_VISIBLE]
             weight = (region.support + 0.05) ** 2 * np.sqrt(region.rarity)
             rays = self.evidence.field.rays[region.keypoint]
-            drawn = self._draw(
-                rays, region.point, weight, first, place, ROUNDS[number], _KEPT, seed=number
-            )
+            tries = self._times * ROUNDS[number]
+            drawn = self._draw(rays, region.point, weight, first, place, tries, _KEPT, number)
             found += [self.evidence.refined(one, first, region, WIDE).pose for one in drawn]
         return found
 
@@ -113,7 +117,7 @@ class GuidedSearch:
     ) -> list[Proposal]:
         from sfumato.server.guided_kernel import propose_poses  # compiled when first needed
 
-        scores, rotations, translations = propose_poses(
+        scores, rotations, translations, possible, upright = propose_poses(
             rays,
             np.asarray(self.evidence.points[point], dtype=np.float64),
             np.cumsum(weight),
@@ -129,6 +133,8 @@ class GuidedSearch:
             keep,
             seed,
         )
+        self._num_possible += possible
+        self._num_upright += upright
         return [
             Proposal(score, rotation, translation, place)
             for score, rotation, translation in zip(scores, rotations, translations, strict=True)
@@ -196,6 +202,8 @@ class GuidedSearch:
     def _decide(self, proposals: list[Proposal], tried: int) -> Estimate | None:
         """Refine the best distinct proposals; by how much the best beats the second decides."""
         final = [self.refined(proposal).pose for proposal in self.distinct(proposals)]
+        if (gravity := self.problem.gravity) is not None:
+            final = [one for one in final if gravity.allows(one.rotation, _REFINED_DEG)]
         final.sort(key=lambda one: -one.score)
         if not final or not np.isfinite(final[0].score):
             return None
@@ -233,11 +241,8 @@ class GuidedSearch:
     def _down(self) -> NDArray[np.float64]:
         if self.problem.gravity is None:
             return np.array([0.0, 0, 0, 0, 0, 0, -1])
-        inside, world = (
-            np.asarray(vector) / np.linalg.norm(vector)
-            for vector in (self.problem.gravity.in_camera, self.problem.gravity.in_world)
-        )
-        return np.concatenate([inside, world, [math.cos(math.radians(_GRAVITY_DEG))]])
+        cosine = self.problem.gravity.least_cosine(_PROPOSED_DEG)
+        return np.concatenate([*self.problem.gravity.directions(), [cosine]])
 
 
 def chance_of_positions(score: float, second: float, tried: int, least_tail: float = TAIL) -> float:

@@ -110,8 +110,8 @@ class Evidence:
         nobody = np.full(len(visible), -1, dtype=np.int64)
         odds = np.concatenate([np.ones(len(visible)), np.where(helpful, ratio - 1, 0.0)])
         rotation, translation, score, belongs, weight = refine_pose(
-            np.ascontiguousarray(start.rotation),
-            np.ascontiguousarray(start.translation),
+            np.array(start.rotation),  # of read-only ones another kernel would be compiled
+            np.array(start.translation),
             np.asarray(self.points[point], dtype=np.float64),
             np.concatenate([nobody, field.place_of[candidates.keypoint]]),
             DETECTED * odds,

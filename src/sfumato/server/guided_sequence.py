@@ -24,7 +24,7 @@ from sfumato.server.guided import (
 )
 from sfumato.server.motion import compose, inverse
 from sfumato.server.pose import Estimate
-from sfumato.server.view import View
+from sfumato.server.view import EXPLAINED, View
 
 #: Correlation between what a wrong pose explains by chance in two frames of one place; measured on
 #: frames of a room: 0.3 to 0.8, and the spread of the sum of three is that of 0.5 to 0.6.
@@ -33,12 +33,16 @@ _AGAIN = 0.6
 
 @dataclass(frozen=True, eq=False)
 class JointEstimate:
-    """What was found: the pose of each frame, None where the frame does not tell it."""
+    """What was found: the pose of each frame, None where the frame does not tell it.
+
+    is_contradicted  a frame is sure of being elsewhere
+    """
 
     estimates: tuple[Estimate | None, ...]
     log10_chance: float
     num_inliers: int
     num_matches: int
+    is_contradicted: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,10 +100,17 @@ class _JointSearch:
         if not joints:
             return None
         scores = np.array([one.scores for one in joints])
-        together = int(np.argmax(scores.sum(axis=1)))
-        leaders = dict.fromkeys([together, *map(int, scores.argmax(axis=0))])
-        found = [self._judged(joints, scores, leader, tried) for leader in leaders]
-        return min(found, key=lambda one: one.log10_chance)
+        alone = [int(leader) for leader in scores.argmax(axis=0)]
+        leaders = dict.fromkeys([int(np.argmax(scores.sum(axis=1))), *alone])
+        found = {leader: self._judged(joints, scores, leader, tried) for leader in leaders}
+        best = min(found, key=lambda leader: found[leader].log10_chance)
+        limit = self._views[0].problem.options.guided_log10_chance
+        is_contradicted = any(
+            found[leader].log10_chance <= limit
+            and scores[best, frame] < EXPLAINED * scores[leader, frame]
+            for frame, leader in enumerate(alone)
+        )
+        return replace(found[best], is_contradicted=is_contradicted)
 
     def _judged(
         self, joints: list[_Joint], scores: np.ndarray, leader: int, tried: int

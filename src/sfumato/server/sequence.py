@@ -33,15 +33,14 @@ from sfumato.server.mapping.map import Map
 from sfumato.server.motion import Frame, OdometryError, compose, inverse
 from sfumato.server.pose import Estimate, PoseProblem, estimate_pose, log10_chance, polish_pose
 from sfumato.server.retrieval import retrieve_map_regions
-from sfumato.server.view import View, promise
+from sfumato.server.view import EXPLAINED, View, promise
 
 #: Hypotheses that are refined with all frames, the most promising of all.
 _REFINED = 6
 #: Regions of each frame that propose poses.
 _REGIONS = 12
+_CONTRADICTS = "the motion contradicts what the frames see; ask them one by one"
 _NOWHERE = Pose(np.eye(3), np.zeros(3))
-#: Of what a frame is sure of alone, the part that the carried pose explains at least.
-_EXPLAINED = 0.25
 #: A pose of one frame may leave the motion's by so many of its errors.
 _MOST_ERRORS = 3.0
 
@@ -96,12 +95,13 @@ def localize_sequence(
     if best.log10_chance <= limit:
         sure = [(view, found) for view, found in alone if found.log10_chance <= limit]
         if not all(_explains(view, found, best.pose) for view, found in sure):
-            reason = "the motion contradicts what the frames see; ask them one by one"
-            return _without_pose(views, best, reason)
+            return _without_pose(views, best, _CONTRADICTS)
         return _told(views, [_own_pose(view, best) for view in views], world, best)
     guided = search_frames(views)
     if guided is not None and guided.log10_chance <= options.pose.guided_log10_chance:
         best = Estimate(_NOWHERE, guided.num_inliers, guided.num_matches, guided.log10_chance)
+        if guided.is_contradicted:
+            return _without_pose(views, best, _CONTRADICTS)
         return _told(views, guided.estimates, world, best)
     if not alone:
         reason = f"{matches} candidate matches of {len(views)} frames give no pose"
@@ -240,7 +240,7 @@ def _explains(view: View, alone: Estimate, rig: Pose) -> bool:
     A frame may be sure of the place and not of the angle, so poses are not compared.
     """
     count, expected = view.weigh(rig)
-    return count - expected >= _EXPLAINED * alone.num_inliers
+    return count - expected >= EXPLAINED * alone.num_inliers
 
 
 def _agrees(view: View, own: Pose, rig: Pose) -> bool:

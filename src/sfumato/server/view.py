@@ -15,6 +15,9 @@ from sfumato.server.motion import OdometryError, compose
 from sfumato.server.pose import PoseProblem, expected_by_chance
 from sfumato.server.retrieval import MapRegion, Retrieval
 
+#: Of what a frame is sure of alone, the part that the carried pose explains at least.
+EXPLAINED = 0.25
+
 
 @dataclass(frozen=True, eq=False)
 class View:

@@ -38,6 +38,12 @@ def test_gravity_is_what_an_imu_would_say() -> None:
         atol=1e-12,
     )
     assert gravity.in_world[1] > 0.9
+    angles = [
+        np.degrees(np.arccos(np.dot(PROBLEM.gravity(QUERIES[1], 2.0, seed).in_camera,
+                                    gravity.in_camera)))
+        for seed in range(400)
+    ]  # fmt: skip
+    assert np.sqrt(np.mean(np.square(angles))) == pytest.approx(2.0, rel=0.15)
     with pytest.raises(InvalidInput, match="true poses"):
         PROBLEM.gravity(replace(QUERIES[0], truth=None))
 

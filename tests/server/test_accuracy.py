@@ -120,7 +120,7 @@ def test_a_map_with_bad_poses_knows_that_from_its_own_images() -> None:
     learnt = learn_own_error(bad)
     assert learnt.rotation_deg > 5 * good.rotation_deg
     slopes = pose_slopes(CAMERA, POSE, seen_points(50, np.random.default_rng(5)))
-    added = np.degrees(radius_90(learnt.covariance(slopes, CAMERA)[:3, :3]))
+    added = np.degrees(radius_90(learnt.covariance(shared_covariance(slopes, CAMERA))[:3, :3]))
     assert 0.3 < added < 3  # what a tracker off by 0.3° about each axis does
 
 
@@ -152,6 +152,14 @@ def test_every_pose_comes_with_an_error_that_fits() -> None:
         assert found.error.position < 0.1
         inside.append(distance <= found.error.position)
     assert sum(inside) >= 4
+
+
+def test_few_images_of_a_map_tell_its_error_less_surely_than_many() -> None:
+    radius = [radius_90(OwnError(0.1, 0.1, 0.0, count).covariance(np.eye(6))[3:, 3:])
+              for count in (4, 40, 40_000)]  # fmt: skip
+    sure = radius_90(np.eye(3) * np.radians(0.1) ** 2)
+    assert radius[0] > 3 * radius[1] > 3 * radius[2]
+    assert radius[2] == pytest.approx(sure, rel=1e-3)
 
 
 def test_an_error_that_all_matches_share_does_not_shrink_with_their_number() -> None:

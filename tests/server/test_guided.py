@@ -19,7 +19,7 @@ from sfumato.server.keypoint_field import KeypointField
 from sfumato.server.localize import LocalizeOptions, localize, match_release
 from sfumato.server.pose import Estimate, PoseProblem
 from sfumato.server.retrieval import retrieve_map_regions
-from sfumato.server.upright import rotation_between
+from sfumato.server.upright import Gravity, rotation_between
 from sfumato.server.word_odds import WordOdds
 from synthetic import CAMERA, DICTIONARY, MAPPING_POSES, make_map, make_room, pose_at
 
@@ -73,12 +73,13 @@ def test_the_search_ends_with_the_region_that_shows_the_pose(
     retrieval = retrieve_map_regions(release, candidates, WORLD, options.retrieval)
     retrieval = replace(retrieval, map_regions=4 * retrieval.map_regions)
     searched: list[int] = []
-    propose = guided._Search._propose
-    monkeypatch.setattr(
-        guided._Search,
-        "_propose",
-        lambda self, number, *rest: searched.append(number) or propose(self, number, *rest),
-    )
+    propose = guided.GuidedSearch._propose
+
+    def watched(self: guided.GuidedSearch, number: int, turn: int) -> list[guided.Proposal]:
+        searched.append(number)
+        return propose(self, number, turn)
+
+    monkeypatch.setattr(guided.GuidedSearch, "_propose", watched)
     problem = PoseProblem(
         release.keypoints, WORLD.points, CAMERA, options.pose, None, WORLD, release
     )
@@ -112,6 +113,19 @@ def test_a_pose_that_is_a_little_off_is_moved_to_the_truth() -> None:
     assert off.error_to(QUERY)[0] > 0.02
     assert improved.pose.error_to(QUERY)[0] < 0.01
     assert improved.log10_chance == -5.0
+
+
+def test_gravity_with_an_error_makes_a_pose_surer_and_a_wrong_one_gives_none() -> None:
+    release = release_at(2.6, seed=1)
+    down = np.array([0.0, 1.0, 0.0])
+    tilted = rotation_between(down, np.array([0.03, 1.0, -0.03])) @ QUERY.rotation @ down
+    gravity = Gravity(tuple(tilted), tuple(down), error_deg=2.0)
+    ours = localize(release, WORLD, dictionary=DICTIONARY, gravity=gravity)
+    assert ours.pose is not None
+    assert ours.pose.error_to(QUERY)[0] < 0.05
+    assert ours.log10_chance < found(release).log10_chance
+    sideways = Gravity(tuple(tilted[[1, 0, 2]]), tuple(down), error_deg=2.0)
+    assert not localize(release, WORLD, dictionary=DICTIONARY, gravity=sideways).localized
 
 
 def test_a_shared_word_says_what_the_mechanism_makes_it_say() -> None:

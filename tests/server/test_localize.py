@@ -77,6 +77,10 @@ def test_gravity_helps_and_is_optional() -> None:
     down = (0.0, 1.0, 0.0)
     gravity = Gravity(tuple(QUERY.rotation @ down), down)
     assert_found(localize(release, WORLD, dictionary=DICTIONARY, gravity=gravity))
+    exact = replace(gravity, error_deg=0.0)
+    assert_found(localize(release, WORLD, dictionary=DICTIONARY, gravity=exact))
+    with pytest.raises(InvalidInput, match="0 to 45 degrees"):
+        replace(gravity, error_deg=-1.0)
     for bad in ((0.0, 0.0, 0.0), (np.nan, 0.0, 1.0), (1.0, 2.0)):
         with pytest.raises(InvalidInput, match="gravity in_camera"):
             Gravity(bad, down)  # type: ignore[arg-type]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import poisson
 
+from sfumato.core.types import Camera, Pose
 from sfumato.matching.nearest import mutual_nearest
 from sfumato.matching.subspace import mutual_nearest as mutual_nearest_subspaces
 from sfumato.matching.support import (
@@ -18,7 +19,6 @@ from sfumato.matching.support import (
 )
 from sfumato.matching.support_kernel import MOST
 from sfumato.matching.vocabulary import InvertedIndex
-from sfumato.core.types import Camera, Pose
 from sfumato.server.near_kernel import MOST_LOOKED_AT, count_near
 from sfumato.server.pose import (
     Estimate,

@@ -60,6 +60,27 @@ def test_three_frames_together_are_found_more_surely_than_the_best_alone(
         assert found.log10_chance < -4
 
 
+def test_frames_that_say_too_little_alone_are_found_by_the_positions_of_all() -> None:
+    asked = frames(2.0)
+    alone = [localize(one.release, WORLD, dictionary=DICTIONARY) for one in asked]
+    assert sum(one.localized for one in alone) < len(asked)
+    together = localize_sequence(asked, WORLD, dictionary=DICTIONARY)
+    assert together[0].log10_chance < 1.2 * min(one.log10_chance for one in alone)
+    for found, truth in zip(together, TRUTHS, strict=True):
+        assert found.pose is not None
+        assert found.error is not None
+        distance, degrees = found.pose.error_to(truth)
+        assert distance < min(2 * found.error.position, 0.01)
+        assert degrees < min(2 * found.error.rotation_deg, 0.1)
+
+
+def test_positions_do_not_speak_for_a_motion_that_was_not() -> None:
+    apart = [pose_at(0.4, 0, 0), pose_at(1.2, 0.4, -1, turn_deg=-30), TRUTHS[2]]
+    alone = localize(frames(2.0)[2].release, WORLD, dictionary=DICTIONARY)
+    for found in localize_sequence(frames(2.0, motion=apart), WORLD, dictionary=DICTIONARY):
+        assert found.log10_chance > alone.log10_chance
+
+
 def test_only_the_motion_between_frames_counts_and_may_be_a_little_off() -> None:
     error = OdometryError(0.02, 0.5)
     turn = math.radians(0.5)
@@ -95,6 +116,13 @@ def test_a_single_frame_is_a_sequence_too() -> None:
     (found,) = localize_sequence(frames(6.0)[:1], WORLD, dictionary=DICTIONARY)
     assert found.pose is not None
     assert found.pose.error_to(TRUTHS[0])[0] < 0.02
+
+
+def test_one_release_given_twice_is_refused() -> None:
+    once = frames(3.0)[0]
+    again = Frame(once.release, TRUTHS[1])
+    with pytest.raises(InvalidInput, match="one given twice is no new evidence"):
+        localize_sequence([once, again], WORLD, dictionary=DICTIONARY)
 
 
 def test_bad_sequences_are_refused() -> None:

@@ -37,8 +37,6 @@ def localize_frames(
         sent = read_release(path, purpose="localize")
         own = None if camera is None else parse_camera(camera, sent.image_size)
         frames.append(Frame(sent, _pose_of(path, moved, motion), own))
-    if len({frame.release.to_bytes() for frame in frames}) < len(frames):
-        raise InvalidInput("--before must name other releases: one given twice is no new evidence.")
     words = None
     if any(frame.release.kind == "words" for frame in frames):
         words = Dictionary.load(dictionary)

@@ -83,17 +83,22 @@ class Problem:
                 seen[self.world.features_of(image)] = -1
         return replace(self.world, point_of_feature=seen, _indices={}, sidecars=None)
 
-    def gravity(self, query: Query) -> Gravity:
-        """What an IMU without error would say: made from the true pose of the query.
+    def gravity(self, query: Query, error_deg: float = 0.0, seed: int = 0) -> Gravity:
+        """What an IMU with this error would say: made from the true pose of the query.
 
-        Down in the world is the mean of what is down in the map's images.
+        Down in the world is the mean of what is down in the map's images. error_deg: standard
+        deviation of the angle, whose direction is drawn.
         """
         if query.truth is None:
             raise InvalidInput("gravity is made from true poses, and these queries have none.")
         down = np.asarray(self.world.rotations)[:, 1].sum(axis=0)
         down /= np.linalg.norm(down)
         inside = query.truth.rotation @ down
-        return Gravity(_three(inside), _three(down))
+        generator = np.random.default_rng(seed)
+        aside = np.cross(inside, generator.normal(size=3))
+        angle = np.radians(error_deg) * generator.normal()
+        inside = np.cos(angle) * inside + np.sin(angle) * aside / np.linalg.norm(aside)
+        return Gravity(_three(inside), _three(down), error_deg)
 
     def shortlists(self, pairs: str | Path) -> dict[str, NDArray[np.int64]]:
         """Images of the map for each query, from hloc's pairs.txt; a query may have none."""

@@ -6,16 +6,25 @@ import math
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sfumato.core.lens import project
+from sfumato.core.lens import focal_lengths, project
 from sfumato.core.pose_error import PoseError
 from sfumato.core.types import Localization
 from sfumato.server.focal import check_focal
 from sfumato.server.mapping.map import Map
 from sfumato.server.mapping.own_error import OwnError, own_error_of
 from sfumato.server.pose import Estimate, PoseProblem
-from sfumato.server.pose_fit import best_step, covariance_of, focal_slopes, pose_slopes, radius_90
+from sfumato.server.pose_fit import (
+    best_step,
+    covariance_of,
+    focal_slopes,
+    inverse_information,
+    pose_slopes,
+    radius_90,
+)
 from sfumato.server.retrieval import MapRegion
+from sfumato.server.soft_fit import soft_covariance
 
 
 def own_error(estimate: Estimate, world: Map) -> OwnError:
@@ -29,25 +38,47 @@ def expected_error(
 ) -> PoseError | None:
     """What a pose's own matches say about it, and what the map's images say about the map.
 
-    Position and rotation are the radii of 90 % of a normal law with that covariance. None where
-    the matches do not fix the pose at all. has_free_focal: the focal length was fitted as well.
+    None where the matches do not fix the pose at all. has_free_focal: the focal length was fitted
+    as well.
     """
-    camera, pose = problem.camera, estimate.pose
-    keypoints = problem.keypoints[estimate.keypoint].astype(np.float64)
-    points = np.asarray(problem.points[estimate.point], dtype=np.float64)
-    slopes, pixels = pose_slopes(camera, pose, points), project(camera, pose.apply(points))
-    fitted = [slopes, focal_slopes(camera, pixels)] if has_free_focal else [slopes]
-    scatter = covariance_of(
-        np.concatenate(fitted, axis=2),
-        pixels - keypoints,
-        keypoints,
-        limit=problem.options.max_error,
-        expected_wrong=estimate.expected_wrong,
-    )
-    covariance = scatter[:6, :6] + own.covariance(slopes, camera)
+    scatter, shared = pose_spread(estimate, problem, has_free_focal=has_free_focal)
+    covariance = scatter + own.covariance(shared)
     if has_free_focal:  # what pictures of this map get wrong about focal lengths moves the pose
-        moved = best_step(slopes, focal_slopes(camera, pixels)[:, :, 0], np.ones(len(slopes)))
+        points = np.asarray(problem.points[estimate.point], dtype=np.float64)
+        pixels = project(problem.camera, estimate.pose.apply(points))
+        slopes = pose_slopes(problem.camera, estimate.pose, points)
+        errors = focal_slopes(problem.camera, pixels)[:, :, 0]
+        moved = best_step(slopes, errors, np.ones(len(slopes)))
         covariance = covariance + own.focal**2 * np.outer(moved, moved)
+    return stated_error(covariance)
+
+
+def pose_spread(
+    estimate: Estimate, problem: PoseProblem, *, has_free_focal: bool = False
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(6, 6) covariance by the scatter of the matches; and per squared radian that all share."""
+    camera, pose, soft = problem.camera, estimate.pose, estimate.soft
+    pairs = estimate if soft is None else soft
+    keypoints = problem.keypoints[pairs.keypoint].astype(np.float64)
+    points = np.asarray(problem.points[pairs.point], dtype=np.float64)
+    slopes, pixels = pose_slopes(camera, pose, points), project(camera, pose.apply(points))
+    errors = pixels - keypoints
+    if soft is not None:
+        scatter, shared = soft_covariance(slopes, errors, keypoints, soft)
+    else:
+        limit, wrong = problem.options.max_error, estimate.expected_wrong
+        fitted = [slopes, focal_slopes(camera, pixels)] if has_free_focal else [slopes]
+        scatter = covariance_of(
+            np.concatenate(fitted, axis=2), errors, keypoints, limit=limit, expected_wrong=wrong
+        )
+        inverse, told = inverse_information(slopes, errors, limit, wrong)
+        shared = told * inverse
+    fx, fy = focal_lengths(camera)
+    return scatter[:6, :6], fx * fy * shared
+
+
+def stated_error(covariance: NDArray[np.float64]) -> PoseError | None:
+    """Position and rotation as the radii of 90 % of a normal law with this covariance."""
     covariance = (covariance + covariance.T) / 2
     if not np.isfinite(covariance).all():
         return None

@@ -23,17 +23,32 @@ from sfumato.server.pose import (
     Estimate,
     PoseProblem,
     expected_by_chance,
-    log10_chance,
     one_to_one,
 )
+from sfumato.server.pose_fit import moved_by, pose_slopes
 from sfumato.server.retrieval import MapRegion
+from sfumato.server.soft_fit import SoftMatches
 from sfumato.server.word_odds import WordOdds
 
 _TIGHT = 3.0  # pixels; how near a candidate by its word must be to speak for a pose
 _MOST_CANDIDATES = (1_000, 8_000)  # of a region, of all
 _MOST_VISIBLE = 1_500
+_NOTHING = 1e-3  # a pair less likely than this does not count
 WIDE = np.array([10.0, 8, 8, 6, 6, 5, 5, 4, 4])  # pixels, round after round
 NARROW = np.array([8.0, 8, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 2])
+_SHARPER = (1.4, 1.0, 0.7, 0.5)
+_ROUNDS_EACH = 8
+_SHAKEN = (-4.0, -2.0, 2.0, 4.0)  # pixels that a pose is moved, along so many axes
+_AXES = 3
+_NEAR = 40.0  # pixels
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """A part of the map: points that are seen there, and between which depths they may lie."""
+
+    visible: NDArray[np.int64]
+    depths: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,11 +56,29 @@ class Proposal:
     score: float
     rotation: NDArray[np.float64]
     translation: NDArray[np.float64]
-    region: int
+    place: Place
+
+    def as_pose(self) -> Pose:
+        return Pose(nearest_rotation(self.rotation), self.translation)
 
 
-#: A pose; of every point its keypoint, and how likely it is the right one; the points.
-Refinement = tuple[Proposal, NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]
+@dataclass(frozen=True, eq=False)
+class Refinement:
+    """A refined pose and what it was fitted to.
+
+    belongs  (n,) of every point the place of its keypoint, −1 for none; weight (n,): how likely
+             it is the right one
+    visible  points that should be seen
+    point    (n,) those, then the points of candidates
+    spread   how far a right pair is off, in pixels
+    """
+
+    pose: Proposal
+    belongs: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    visible: NDArray[np.int64]
+    point: NDArray[np.int64]
+    spread: float
 
 
 class Evidence:
@@ -57,6 +90,8 @@ class Evidence:
         self.field = KeypointField(problem.keypoints, problem.camera)
         self._problem, self._world, self._words = problem, world, words
         self.candidates, self.points = candidates, world.points
+        self.images = candidates.images  # where the pose may be
+        self._chances: dict[float, float] = {}
 
     def refined(
         self,
@@ -75,8 +110,8 @@ class Evidence:
         nobody = np.full(len(visible), -1, dtype=np.int64)
         odds = np.concatenate([np.ones(len(visible)), np.where(helpful, ratio - 1, 0.0)])
         rotation, translation, score, belongs, weight = refine_pose(
-            np.ascontiguousarray(start.rotation),
-            np.ascontiguousarray(start.translation),
+            np.array(start.rotation),  # of read-only ones another kernel would be compiled
+            np.array(start.translation),
             np.asarray(self.points[point], dtype=np.float64),
             np.concatenate([nobody, field.place_of[candidates.keypoint]]),
             DETECTED * odds,
@@ -85,9 +120,63 @@ class Evidence:
             field.nearest,
             field.lens,
             spreads,
-            self.wide_chance if spreads[-1] == WIDE[-1] else self._narrow_chance,
+            self.chance(float(spreads[-1])),
         )
-        return Proposal(score, rotation, translation, start.region), belongs, weight, visible
+        pose = Proposal(score, rotation, translation, start.place)
+        return Refinement(pose, belongs, weight, visible, point, float(spreads[-1]))
+
+    def sharpest(self, refinement: Refinement) -> Refinement:
+        """The pose near this one that explains most with bells as narrow as fit.
+
+        Maps of good pictures are exact to a fraction of a pixel, those of a tracker are not.
+        Where they are, narrow bells tell apart what wide ones do not: poses a few pixels away.
+        """
+        near = self._near(refinement.pose)
+        starts = [refinement.pose, *self._shaken(refinement)]
+        found = [self._sharpened(start, refinement.visible, near) for start in starts]
+        return max(found, key=lambda one: one.pose.score)
+
+    def _sharpened(
+        self, start: Proposal, visible: NDArray[np.int64], near: MapRegion
+    ) -> Refinement:
+        best = self.refined(start, visible, near, np.full(_ROUNDS_EACH, NARROW[-1]))
+        for spread in _SHARPER:
+            sharper = self.refined(best.pose, visible, near, np.full(_ROUNDS_EACH, spread))
+            if sharper.pose.score <= best.pose.score:
+                break
+            best = sharper
+        return best
+
+    def _near(self, pose: Proposal) -> MapRegion:
+        """Candidates that a pose nearly explains: the others cannot tell it from its neighbours."""
+        candidates = self._most_likely(self.candidates)
+        keypoints, points = self._problem.matches(candidates)
+        seen = points @ pose.rotation.T + pose.translation
+        away = np.abs(project(self._problem.camera, seen) - keypoints).max(axis=1)
+        near = np.flatnonzero(away < _NEAR)
+        return MapRegion(
+            candidates.images,
+            candidates.keypoint[near],
+            candidates.point[near],
+            candidates.support[near],
+            candidates.rarity[near],
+        )
+
+    def _shaken(self, refinement: Refinement) -> list[Proposal]:
+        """Poses that see their pairs a few pixels away, along what fixes the pose least."""
+        pose = refinement.pose
+        used = np.flatnonzero((refinement.belongs >= 0) & (refinement.weight > 0.5))
+        if len(used) < 6:
+            return []
+        start = pose.as_pose()
+        points = np.asarray(self.points[refinement.point[used]], dtype=np.float64)
+        slopes = pose_slopes(self._problem.camera, start, points)
+        normal = np.einsum("nij,nik->jk", slopes, slopes) / len(used)
+        size = np.sqrt(np.diag(normal))
+        values, axes = np.linalg.eigh(normal / np.outer(size, size))
+        steps = (axes / np.sqrt(np.maximum(values, 1e-9))).T / size
+        moved = [moved_by(start, far * step) for step in steps[:_AXES] for far in _SHAKEN]
+        return [Proposal(0.0, one.rotation, one.translation, pose.place) for one in moved]
 
     def _most_likely(self, candidates: MapRegion) -> MapRegion:
         """The first of the candidates; they are sorted, and thousands take time."""
@@ -111,35 +200,39 @@ class Evidence:
         rows = rows[np.unique(point[rows], return_index=True)[1]]
         return np.asarray(rows)
 
-    def estimate(self, refinement: Refinement, log10_positions: float = 0.0) -> Estimate:
-        """A refined pose with its matches and its evidence, by positions and by words."""
-        best, belongs, weight, visible = refinement
-        pose = Pose(nearest_rotation(best.rotation), best.translation)
-        chance = log10_positions + self._chance_of_words(pose)
-        point = np.concatenate([visible, self._most_likely(self.candidates).point])
+    def estimate(self, refinement: Refinement, chance: float) -> Estimate:
+        """A refined pose with its matches; chance: log10 of what it is by chance."""
+        belongs, weight, point = refinement.belongs, refinement.weight, refinement.point
+        pose = refinement.pose.as_pose()
         rows = self._matches(belongs, weight, point)
         wrong = float(np.sum(1 - weight[rows]))
         keypoint = self.field.row_of[belongs[rows]]
-        return Estimate(pose, len(rows), len(belongs), chance, keypoint, point[rows], wrong)
+        near = np.flatnonzero((belongs >= 0) & (weight > _NOTHING))
+        soft = SoftMatches(
+            self.field.row_of[belongs[near]], point[near], weight[near], refinement.spread
+        )
+        return Estimate(pose, len(rows), len(belongs), chance, keypoint, point[rows], wrong, soft)
 
-    def _chance_of_words(self, pose: Pose) -> float:
-        """log10 of the chance that so many candidates fit by their words."""
+    def words_at(self, pose: Proposal) -> tuple[int, float]:
+        """How many candidates fit by their words, and how many would by chance."""
         keypoints, points = self._problem.matches(self.candidates)
         projected = project(self._problem.camera, points @ pose.rotation.T + pose.translation)
         away = projected - keypoints
         fits = one_to_one(np.hypot(away[:, 0], away[:, 1]), self.candidates, _TIGHT)
-        expected = expected_by_chance(projected, self._problem.keypoints, _TIGHT)
-        return min(log10_chance(len(fits), expected, num_matches=1), 0.0)
+        return len(fits), expected_by_chance(projected, self._problem.keypoints, _TIGHT)
 
-    def same(self, one: Proposal, other: Proposal, visible: NDArray[np.int64]) -> bool:
+    def same(self, one: Proposal, other: Proposal) -> bool:
         """Whether two poses see the same points at nearly the same places."""
-        points = np.asarray(self.points[visible[:64]], dtype=np.float64)
+        return self.moved(one, other) < 0.1 * self.field.shape[1]
+
+    def moved(self, one: Proposal, other: Proposal) -> float:
+        """How far apart, in pixels, two poses see the points of the first one's place."""
+        points = np.asarray(self.points[one.place.visible[:64]], dtype=np.float64)
         with np.errstate(all="ignore"):
             seen = [points @ pose.rotation.T + pose.translation for pose in (one, other)]
             flat = [p[:, :2] / np.where(p[:, 2:] > 1e-9, p[:, 2:], np.nan) for p in seen]
             away = np.hypot(*(flat[0] - flat[1]).T) * self.field.lens[0]
-        away = np.where(np.isfinite(away), away, np.inf)
-        return bool(np.median(away) < 0.1 * self.field.shape[1])
+        return float(np.median(np.where(np.isfinite(away), away, np.inf)))
 
     def visible_from(self, images: NDArray[np.int64]) -> NDArray[np.int64]:
         """Points that these images of the map saw, in random order, at most _MOST_VISIBLE."""
@@ -151,7 +244,7 @@ class Evidence:
 
     def images_near(self, proposal: Proposal, depth: float) -> NDArray[np.int64]:
         """The images whose cameras stand and look most alike, of those that were searched."""
-        images = self.candidates.images
+        images = self.images
         rotations = np.asarray(self._world.rotations[images])
         translations = np.asarray(self._world.translations[images])
         centers = -np.einsum("nij,ni->nj", rotations, translations)
@@ -164,10 +257,7 @@ class Evidence:
     def wide_gain(self) -> NDArray[np.float32]:
         return self.field.gain(WIDE[-1])
 
-    @cached_property
-    def wide_chance(self) -> float:
-        return self.field.chance(WIDE[-1])
-
-    @cached_property
-    def _narrow_chance(self) -> float:
-        return self.field.chance(NARROW[-1])
+    def chance(self, spread: float) -> float:
+        if spread not in self._chances:
+            self._chances[spread] = self.field.chance(spread)
+        return self._chances[spread]

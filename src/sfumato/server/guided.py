@@ -11,105 +11,123 @@ words raise the odds of their pairs, and the best must stand out from all others
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.releases import WordRelease
-from sfumato.server.evidence import NARROW, WIDE, Evidence, Proposal, Refinement
+from sfumato.server.evidence import NARROW, WIDE, Evidence, Place, Proposal, Refinement
 from sfumato.server.mapping.map import Map
-from sfumato.server.pose import Estimate, PoseProblem
+from sfumato.server.pose import Estimate, PoseProblem, log10_chance
 from sfumato.server.retrieval import Retrieval
 from sfumato.server.word_odds import WordOdds
 
 #: Triples drawn per region, in rounds: the second only where the first finds nothing.
-_TRIES = (3_000, 16_000)
+ROUNDS = (3_000, 16_000)
 _FIRST_REGIONS = 4  # searched before any pose is believed
 _KEPT = 24  # poses kept per region
 _REFINED = 16  # distinct poses refined to the end
-_TAIL = 5.0  # nats; 3 to 8 on pictures of rooms and façades, 1 if keypoints were independent
+TAIL = 5.0  # nats; 3 to 8 on pictures of rooms and façades, 1 if keypoints were independent
 _POLISHED = 3  # times poses around the best are tried
 _AROUND = 20.0  # pixels
 _TRIES_AROUND = 3_000
 _KEPT_AROUND = 4
 _FIRST_VISIBLE = 400  # points that proposals are judged by
-_GRAVITY_DEG = 6.0  # an IMU's error, and that of a pose from three points
+_PROPOSED_DEG, _REFINED_DEG = 4.0, 1.0  # what a pose may be off beside the error of gravity
+_MORE_WITH_GRAVITY = 3  # triples: most are put aside at once
 
 
 def search_pose(retrieval: Retrieval, problem: PoseProblem) -> Estimate | None:
     """The best pose by words and positions; None where no words were sent or nothing fits."""
-    if problem.world is None or problem.words is None or len(problem.keypoints) < 4:
-        return None
-    return _Search(retrieval, problem, problem.world, problem.words).best()
+    search = GuidedSearch.of(retrieval, problem)
+    return None if search is None else search.best()
 
 
 def improve_pose(estimate: Estimate, retrieval: Retrieval, problem: PoseProblem) -> Estimate:
     """The same pose, nearer to the truth: words alone leave a pose of few inliers a little off."""
-    if problem.world is None or problem.words is None or not retrieval.map_regions:
+    search = GuidedSearch.of(retrieval, problem)
+    if search is None or not search.places:
         return estimate
-    search = _Search(retrieval, problem, problem.world, problem.words)
     pose = estimate.pose
-    refinement = search.around(Proposal(0.0, pose.rotation, pose.translation, region=0))
-    if refinement[0].score <= 0:
+    refinement = search.around(Proposal(0.0, pose.rotation, pose.translation, search.places[0]))
+    if refinement.pose.score <= 0:
         return estimate
-    improved = search.evidence.estimate(refinement)
-    return replace(improved, log10_chance=estimate.log10_chance)
+    return search.evidence.estimate(search.evidence.sharpest(refinement), estimate.log10_chance)
 
 
-class _Search:
+class GuidedSearch:
     """The search for one query in one map."""
 
     def __init__(
         self, retrieval: Retrieval, problem: PoseProblem, world: Map, release: WordRelease
     ) -> None:
-        self._problem, self._world = problem, world
+        self.problem, self._world = problem, world
         odds = WordOdds.of(release, int(world.observations_per_image.sum()))
         self.evidence = Evidence(problem, world, odds, retrieval.all_candidates)
         self._regions = [region for region in retrieval.map_regions if len(region.keypoint) >= 3]
+        self._times = 1 if problem.gravity is None else _MORE_WITH_GRAVITY
+        self._num_drawn = self._num_possible = self._num_upright = 0
+
+    @staticmethod
+    def of(retrieval: Retrieval, problem: PoseProblem) -> GuidedSearch | None:
+        """None where no words were sent, or hardly any."""
+        if problem.world is None or problem.words is None or len(problem.keypoints) < 4:
+            return None
+        return GuidedSearch(retrieval, problem, problem.world, problem.words)
 
     def best(self) -> Estimate | None:
         """The pose that explains the keypoints best; searches on until it is believed."""
         found: Estimate | None = None
         proposals: list[Proposal] = []
-        tried = 0
-        for seed, tries in enumerate(_TRIES):
-            for number in range(len(self._regions)):
-                proposals += self._propose(number, tries, seed)
-                tried += tries
-                last = number + 1 == len(self._regions)
-                if last or self._stands_out(proposals, number, tried):
-                    found = self._decide(proposals, tried)
-                    if self._believed(found):
+        for number in range(len(ROUNDS)):
+            for region in range(len(self._regions)):
+                proposals += self._propose(region, number)
+                last = region + 1 == len(self._regions)
+                if last or self._stands_out(proposals, region):
+                    found = self._decide(proposals)
+                    if found is not None and found.log10_chance <= self._needed:
                         return found
         return found
 
-    def _believed(self, found: Estimate | None) -> bool:
-        limit = self._problem.options.guided_log10_chance
-        return found is not None and found.log10_chance <= limit
+    @property
+    def _needed(self) -> float:
+        return self.problem.options.guided_log10_chance
 
-    def _stands_out(self, proposals: list[Proposal], region: int, tried: int) -> bool:
+    @property
+    def num_tried(self) -> int:
+        """How many triples were drawn from regions until now; of those that gravity allows."""
+        return math.ceil(self._num_drawn * self._num_upright / max(self._num_possible, 1))
+
+    def _stands_out(self, proposals: list[Proposal], region: int) -> bool:
         """Whether a region's best pose is so much better than poses elsewhere that the rest of
         the map need not be searched; before its last refinement, so it is tested again."""
         if region < _FIRST_REGIONS - 1:
             return False  # too few wrong poses to compare with
         ordered = sorted(proposals, key=lambda one: -one.score)
-        if not ordered or (ordered[0].region != region and region >= _FIRST_REGIONS):
-            return False  # looked at before
+        if not ordered:
+            return False
         best = ordered[0]
-        others = (one.score for one in ordered[1:] if not self._same(one, best))
-        second = next(others, 0.0)
-        limit = self._problem.options.guided_log10_chance
-        return _log10_chance(best.score, second, tried) <= limit
+        if best.place is not self.places[region] and region >= _FIRST_REGIONS:
+            return False  # looked at before
+        others = (one.score for one in ordered[1:] if not self.evidence.same(one, best))
+        chance = chance_of_positions(best.score, next(others, 0.0), self.num_tried)
+        return chance <= self._needed
 
-    def _propose(self, number: int, tries: int, seed: int) -> list[Proposal]:
-        """Poses from triples of a region's candidates, refined a little."""
-        region, visible = self._regions[number], self._visible[number][:_FIRST_VISIBLE]
+    def propose(self, number: int) -> list[Proposal]:
+        """Poses from triples of each region's candidates, refined a little; of one round."""
+        regions = range(len(self._regions))
+        return [proposal for region in regions for proposal in self._propose(region, number)]
+
+    def _propose(self, number: int, turn: int) -> list[Proposal]:
+        region, place = self._regions[number], self.places[number]
+        first = place.visible[:_FIRST_VISIBLE]
         weight = (region.support + 0.05) ** 2 * np.sqrt(region.rarity)
         rays = self.evidence.field.rays[region.keypoint]
-        drawn = self._draw(rays, region.point, weight, visible, number, tries, _KEPT, seed)
-        return [self.evidence.refined(proposal, visible, region, WIDE)[0] for proposal in drawn]
+        tries = self._times * ROUNDS[turn]
+        self._num_drawn += tries
+        drawn = self._draw(rays, region.point, weight, first, place, tries, _KEPT, turn)
+        return [self.evidence.refined(one, first, region, WIDE).pose for one in drawn]
 
     def _draw(
         self,
@@ -117,14 +135,14 @@ class _Search:
         point: NDArray[np.int64],
         weight: NDArray[np.float64],
         visible: NDArray[np.int64],
-        number: int,
+        place: Place,
         tries: int,
         keep: int,
         seed: int,
     ) -> list[Proposal]:
         from sfumato.server.guided_kernel import propose_poses  # compiled when first needed
 
-        scores, rotations, translations = propose_poses(
+        scores, rotations, translations, possible, upright = propose_poses(
             rays,
             np.asarray(self.evidence.points[point], dtype=np.float64),
             np.cumsum(weight),
@@ -132,16 +150,18 @@ class _Search:
             self.evidence.wide_gain,
             self.evidence.field.nearest,
             self.evidence.field.lens,
-            self.evidence.wide_chance,
-            self._depths(number),
+            self.evidence.chance(float(WIDE[-1])),
+            place.depths,
             self._down,
             len(self.evidence.field.places),
             tries,
             keep,
             seed,
         )
+        self._num_possible += possible
+        self._num_upright += upright
         return [
-            Proposal(score, rotation, translation, number)
+            Proposal(score, rotation, translation, place)
             for score, rotation, translation in zip(scores, rotations, translations, strict=True)
             if np.isfinite(score)
         ]
@@ -149,7 +169,7 @@ class _Search:
     def around(self, best: Proposal) -> Refinement:
         """The best pose near this one; other points are seen from where it has moved, so thrice."""
         for _ in range(_POLISHED - 1):
-            best = self._searched_around(best)[0]
+            best = self._searched_around(best).pose
         return self._searched_around(best)
 
     def _searched_around(self, best: Proposal) -> Refinement:
@@ -177,7 +197,7 @@ class _Search:
             point,
             np.ones(len(point)),
             visible,
-            best.region,
+            best.place,
             _TRIES_AROUND,
             _KEPT_AROUND,
             seed=0,
@@ -185,72 +205,84 @@ class _Search:
         further = [
             self.evidence.refined(one, visible, self.evidence.candidates, NARROW) for one in drawn
         ]
-        return max([refined, *further], key=lambda one: one[0].score)
+        return max([refined, *further], key=lambda one: one.pose.score)
 
-    def _decide(self, proposals: list[Proposal], tried: int) -> Estimate | None:
-        """Refine the best distinct proposals; by how much the best beats the second decides."""
-        distinct: list[Proposal] = []
+    def distinct(self, proposals: list[Proposal]) -> list[Proposal]:
+        """The best proposals that differ, the best first."""
+        found: list[Proposal] = []
         for proposal in sorted(proposals, key=lambda one: -one.score):
             if np.isfinite(proposal.score) and not any(
-                self._same(proposal, other) for other in distinct
+                self.evidence.same(proposal, other) for other in found
             ):
-                distinct.append(proposal)
-            if len(distinct) == _REFINED:
+                found.append(proposal)
+            if len(found) == _REFINED:
                 break
-        final = []
-        for proposal in distinct:
-            visible = self._visible_at(proposal)
-            final.append(self.evidence.refined(proposal, visible, self.evidence.candidates, NARROW))
-        final.sort(key=lambda one: -one[0].score)
-        if not final or not np.isfinite(final[0][0].score):
-            return None
-        best = final[0][0]
-        others = [one[0].score for one in final[1:] if not self._same(one[0], best)]
-        refinement = self.around(best)
-        chance = _log10_chance(refinement[0].score, max(others, default=0.0), tried)
-        return self.evidence.estimate(refinement, chance)
+        return found
 
-    def _same(self, one: Proposal, other: Proposal) -> bool:
-        return self.evidence.same(one, other, self._visible[one.region])
+    def refined(self, proposal: Proposal) -> Refinement:
+        """A proposal refined to the end, with all that should be seen from there."""
+        visible = self._visible_at(proposal)
+        return self.evidence.refined(proposal, visible, self.evidence.candidates, NARROW)
+
+    def _decide(self, proposals: list[Proposal]) -> Estimate | None:
+        """Refine the best distinct proposals; by how much the best beats the second decides."""
+        final = [self.refined(proposal).pose for proposal in self.distinct(proposals)]
+        if (gravity := self.problem.gravity) is not None:
+            final = [one for one in final if gravity.allows(one.rotation, _REFINED_DEG)]
+        final.sort(key=lambda one: -one.score)
+        if not final or not np.isfinite(final[0].score):
+            return None
+        best, tried = final[0], self.num_tried
+        others = [one.score for one in final[1:] if not self.evidence.same(one, best)]
+        refinement = self.around(best)
+        chance = chance_of_positions(refinement.pose.score, max(others, default=0.0), tried)
+        chance += chance_of_words(*self.evidence.words_at(refinement.pose))
+        return self.evidence.estimate(self.evidence.sharpest(refinement), chance)
 
     def _visible_at(self, proposal: Proposal) -> NDArray[np.int64]:
         """Points that should be seen at a pose: those of the images that stand nearest."""
-        depth = float(np.sqrt(np.prod(self._depths(proposal.region))))
+        depth = float(np.sqrt(np.prod(proposal.place.depths)))
         return self.evidence.visible_from(self.evidence.images_near(proposal, depth))
 
-    def _depths(self, number: int) -> NDArray[np.float64]:
+    @cached_property
+    def places(self) -> list[Place]:
+        """Of the regions: points that should be seen there, and their depths."""
+        found = []
+        for region in self._regions:
+            visible = self.evidence.visible_from(region.images)
+            found.append(Place(visible, self._depths(int(region.images[0]), visible)))
+        return found
+
+    def _depths(self, image: int, visible: NDArray[np.int64]) -> NDArray[np.float64]:
         """Between which depths points may lie: four times nearer and farther than in the map."""
-        seed = int(self._regions[number].images[0])
-        points = np.asarray(self.evidence.points[self._visible[number]], dtype=np.float64)
-        depth = points @ self._world.rotations[seed][2] + self._world.translations[seed][2]
+        points = np.asarray(self.evidence.points[visible], dtype=np.float64)
+        depth = points @ self._world.rotations[image][2] + self._world.translations[image][2]
         depth = depth[depth > 0]
         if not len(depth):
             return np.array([1e-9, 1e9])
         return np.asarray(np.percentile(depth, [5, 95]) * np.array([0.25, 4.0]))
 
     @cached_property
-    def _visible(self) -> list[NDArray[np.int64]]:
-        return [self.evidence.visible_from(region.images) for region in self._regions]
-
-    @cached_property
     def _down(self) -> NDArray[np.float64]:
-        if self._problem.gravity is None:
+        if self.problem.gravity is None:
             return np.array([0.0, 0, 0, 0, 0, 0, -1])
-        inside, world = (
-            np.asarray(vector) / np.linalg.norm(vector)
-            for vector in (self._problem.gravity.in_camera, self._problem.gravity.in_world)
-        )
-        return np.concatenate([inside, world, [math.cos(math.radians(_GRAVITY_DEG))]])
+        cosine = self.problem.gravity.least_cosine(_PROPOSED_DEG)
+        return np.concatenate([*self.problem.gravity.directions(), [cosine]])
 
 
-def _log10_chance(score: float, second: float, tried: int) -> float:
+def chance_of_positions(score: float, second: float, tried: int, least_tail: float = TAIL) -> float:
     """log10 of how many of the poses tried would reach this score by chance.
 
     Scores of wrong poses have an exponential tail: of n tried the best reaches about φ·ln n. The
     best wrong one is at hand, the second of this query, and tells φ for just this picture and
     this map, however regular they are; a score s is then reached by n·exp(−s/φ) of them. φ is at
-    least _TAIL: the second may be a poor one, where few poses were refined.
+    least `least_tail`: the second may be a poor one, where few poses were refined.
     """
     log_tried = math.log(max(tried, 2))
-    tail = max(second / log_tried, _TAIL)
+    tail = max(second / log_tried, least_tail)
     return (log_tried - score / tail) / math.log(10)
+
+
+def chance_of_words(count: int, expected: float) -> float:
+    """log10 of the chance that so many candidates fit by their words, where few are expected."""
+    return min(log10_chance(count, expected, num_matches=1), 0.0)

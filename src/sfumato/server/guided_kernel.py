@@ -33,8 +33,10 @@ def propose_poses(
     tries: int,
     keep: int,
     seed: int,
-) -> tuple[_Array, _Array, _Array]:  # pragma: no cover - compiled
+) -> tuple[_Array, _Array, _Array, int, int]:  # pragma: no cover - compiled
     """Poses from triples of candidates, the `keep` that explain most keypoints: scores, R, t.
+
+    Also returned: how many poses were possible by their depths, and how many of them by gravity.
 
     cumulative  sums of the candidates' weights: heavier ones are drawn more often
     visible     (m, 3) points that should be seen; the first 40 decide whether the rest is looked at
@@ -51,6 +53,7 @@ def propose_poses(
     sums, stamps = np.zeros(num_keypoints), np.full(num_keypoints, -1, np.int64)
     touched = np.empty(len(visible), np.int64)
     stamp, worst, first = 0, 0, min(40, len(visible))
+    num_possible = num_upright = 0
     for _ in range(tries):
         for k in range(3):
             at = np.searchsorted(cumulative, np.random.random() * cumulative[-1], side="right")
@@ -60,8 +63,12 @@ def propose_poses(
             continue
         for i in range(three_point_poses(three_rays, three_points, rotations, translations)):
             rotation, translation = rotations[i], translations[i]
-            if not _possible(rotation, translation, three_points, limits, down):
+            if not _in_depth(rotation, translation, three_points, limits):
                 continue
+            num_possible += 1
+            if not _is_upright(rotation, down):
+                continue
+            num_upright += 1
             stamp += 1
             if (
                 _explained(
@@ -80,12 +87,12 @@ def propose_poses(
                 scores[worst], kept_r[worst], kept_t[worst] = score, rotation, translation
                 worst = int(np.argmin(scores))
     order = np.argsort(-scores)
-    return scores[order], kept_r[order], kept_t[order]
+    return scores[order], kept_r[order], kept_t[order], num_possible, num_upright
 
 
 @njit(cache=True, nogil=True)
-def _possible(
-    rotation: _Array, translation: _Array, points: _Array, limits: _Array, down: _Array
+def _in_depth(
+    rotation: _Array, translation: _Array, points: _Array, limits: _Array
 ) -> bool:  # pragma: no cover - compiled
     for k in range(3):
         depth = translation[2]
@@ -93,6 +100,11 @@ def _possible(
             depth += rotation[2, j] * points[k, j]
         if not limits[0] <= depth <= limits[1]:
             return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _is_upright(rotation: _Array, down: _Array) -> bool:  # pragma: no cover - compiled
     cosine = 0.0
     for row in range(3):
         for column in range(3):

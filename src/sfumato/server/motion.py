@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput
 from sfumato.core.geometry import nearest_rotation
@@ -45,6 +49,15 @@ class OdometryError:
                 "the error of odometry is a share of the way from 0 to 1 and an angle from 0 to "
                 f"45 degrees, got {self.share} and {self.degrees}."
             )
+
+    def angle(self, way: float, depth: float, steps: int) -> float:
+        """By how much, in radians, points at this depth are misplaced after so many frames."""
+        return math.radians(self.degrees) * math.sqrt(steps) + self.share * way / depth
+
+    def covariance(self, way: float, steps: int) -> NDArray[np.float64]:
+        """(6, 6) of the turn, in radians, and of the center after so many frames."""
+        turn = math.radians(self.degrees) ** 2 * steps / 3
+        return np.diag([turn] * 3 + [(self.share * way) ** 2 / 3] * 3)
 
     @classmethod
     def parse(cls, text: str) -> OdometryError:

@@ -10,15 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.geometry import nearest_rotation
-from sfumato.core.lens import from_corner, project
+from sfumato.core.lens import focal_lengths, from_corner, project
 from sfumato.core.releases import WordRelease
 from sfumato.core.types import Camera, Localization, Pose
 from sfumato.server.mapping.map import Map
 from sfumato.server.retrieval import MapRegion
+from sfumato.server.soft_fit import SoftMatches
 from sfumato.server.upright import Gravity, upright_ransac
 
 _CELLS = 4  # of the picture, along each side
 _MIN_IN_CELL = 3  # inliers; one alone may be chance
+_SLACK_DEG = 1.0  # a believed pose may be off by this beside the error of gravity
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,7 @@ class Estimate:
 
     keypoint  (k,) rows of the query that agree with the pose, and point (k,) of the map
     expected_wrong  how many of them are expected to agree by chance
+    soft      all pairs the pose was fitted to, where each is right only with some probability
     """
 
     pose: Pose
@@ -63,6 +66,7 @@ class Estimate:
     keypoint: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     point: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     expected_wrong: float = 0.0
+    soft: SoftMatches | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +81,14 @@ class PoseProblem:
     gravity: Gravity | None = None
     world: Map | None = None
     words: WordRelease | None = None
+
+    @property
+    def is_upright(self) -> bool:
+        """Whether gravity is known so well that with it two matches fix a pose."""
+        if self.gravity is None:
+            return False
+        pixels = math.radians(self.gravity.error_deg) * max(focal_lengths(self.camera))
+        return pixels <= self.options.max_error / 2
 
     def matches(self, region: MapRegion) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Keypoints and points of the world of a region's candidates."""
@@ -97,7 +109,11 @@ def estimate_pose(region: MapRegion, problem: PoseProblem) -> Estimate | None:
         return None
     keypoints, points = problem.matches(region)
     first_pose = _sample(keypoints[:count], points[:count], problem)
-    return None if first_pose is None else _refined(first_pose, region, problem, (1.0, 1.0))
+    found = None if first_pose is None else _refined(first_pose, region, problem, (1.0, 1.0))
+    gravity = problem.gravity
+    if found is None or gravity is None or gravity.allows(found.pose.rotation, _SLACK_DEG):
+        return found
+    return None
 
 
 def polish_pose(estimate: Estimate, all_candidates: MapRegion, problem: PoseProblem) -> Estimate:
@@ -138,7 +154,7 @@ def _sample(
     import poselib
 
     options = problem.options
-    if problem.gravity is not None:
+    if problem.gravity is not None and problem.is_upright:
         return upright_ransac(
             keypoints,
             points,
@@ -186,7 +202,7 @@ def _refined(
     away = projected - keypoints
     inliers = one_to_one(np.hypot(away[:, 0], away[:, 1]), region, max_error)
     expected = expected_by_chance(projected, problem.keypoints, max_error)
-    fixed_by = 3 if problem.gravity is None else 2
+    fixed_by = 2 if problem.is_upright else 3
     chance = log10_chance(len(inliers), expected, len(region.keypoint), fixed_by)
     believed = Pose(nearest_rotation(pose.R), np.asarray(pose.t, dtype=np.float64))
     keypoint, point = region.keypoint[inliers], region.point[inliers]

@@ -100,22 +100,38 @@ def covariance_of(
     slopes (N, 2, k), errors (N, 2), keypoints (N, 2); expected_wrong of the N match by chance
     """
     weights = match_weights(errors, limit)
-    scale = loss_scale(limit)
+    inverse, _ = inverse_information(slopes, errors, limit, expected_wrong)
+    # The fit has followed each match a little; its error was larger by that.
+    leverage = weights / 2 * np.einsum("nij,jk,nik->n", slopes, inverse, slopes, optimize=True)
+    pull = np.einsum("nij,n,ni->nj", slopes, weights / np.clip(1 - leverage, 0.2, 1), errors)
+    pulls = sum_by_place(pull, keypoints)
+    few = len(pulls) / max(len(pulls) - slopes.shape[2] / 2, 1.0)
+    return np.asarray(few * inverse @ (pulls.T @ pulls) @ inverse)
+
+
+def inverse_information(
+    slopes: Floats, errors: Floats, limit: float, expected_wrong: float = 0.0
+) -> tuple[Floats, float]:
+    """(k, k) A⁻¹, and how many matches of full weight tell as much."""
+    weights, scale = match_weights(errors, limit), loss_scale(limit)
     bent = np.einsum("n,ni,nj->nij", 2 * (weights / scale) ** 2, errors, errors)
     change = weights[:, None, None] * np.eye(2) - bent
     normal = np.einsum("nij,nil,nlk->jk", slopes, change, slopes, optimize=True)
     every = np.einsum("nij,nik->jk", slopes, slopes)
-    share = min(expected_wrong / len(slopes), _MOST_WRONG)
-    at_limit = 1 / (1 + (limit / scale) ** 2)
-    inverse = _inverse(normal - share * at_limit * every, every)
-    # The fit has followed each match a little; its error was larger by that.
-    leverage = weights / 2 * np.einsum("nij,jk,nik->n", slopes, inverse, slopes, optimize=True)
-    pull = np.einsum("nij,n,ni->nj", slopes, weights / np.clip(1 - leverage, 0.2, 1), errors)
+    of_wrong = min(expected_wrong / len(slopes), _MOST_WRONG) / (1 + (limit / scale) ** 2)
+    told = float(np.trace(change, axis1=1, axis2=2).sum() / 2 - of_wrong * len(slopes))
+    return invert(normal - of_wrong * every, every), max(told, 1.0)
+
+
+def sum_by_place(values: Floats, keypoints: Floats) -> Floats:
+    """(places, k) sums of (N, k) values over keypoints that lie at one place."""
     _, place = np.unique(np.floor(keypoints / _SAME_PLACE), axis=0, return_inverse=True)
-    count = int(place.max()) + 1
-    pulls = np.stack([np.bincount(place.ravel(), column, count) for column in pull.T], axis=1)
-    few = count / max(count - slopes.shape[2] / 2, 1.0)
-    return np.asarray(few * inverse @ (pulls.T @ pulls) @ inverse)
+    return summed(values, place.ravel(), int(place.max()) + 1)
+
+
+def summed(values: Floats, owner: NDArray[np.int64], count: int) -> Floats:
+    """(count, k) sums of (N, k) values by owner."""
+    return np.stack([np.bincount(owner, column, count) for column in values.T], axis=1)
 
 
 class FocalFit(NamedTuple):
@@ -162,7 +178,7 @@ def shared_covariance(slopes: Floats, camera: Camera) -> Floats:
     return np.linalg.pinv(mean, rcond=1e-12, hermitian=True)
 
 
-def _inverse(normal: Floats, every: Floats) -> Floats:
+def invert(normal: Floats, every: Floats) -> Floats:
     """The inverse, where need be of a matrix that is kept from losing its sign.
 
     With few matches the curvature may vanish in a direction; the pose is then badly fixed in it,

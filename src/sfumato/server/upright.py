@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,18 +17,48 @@ from sfumato.core.types import Camera
 _DOWN = np.array([0.0, 1.0, 0.0])  # the solver's gravity: along +y, as in an upright camera
 
 
+_DEVIATIONS = 3.0  # of gravity's error, which a pose may be off
+
+
 @dataclass(frozen=True)
 class Gravity:
-    """The direction of gravity in the camera (from an IMU) and in the world (of the map)."""
+    """The direction of gravity in the camera (from an IMU) and in the world (of the map).
+
+    error_deg  its standard deviation, in degrees; phones at rest are off by one to three
+
+    >>> from sfumato.server.upright import Gravity
+    >>> gravity = Gravity(in_camera=(0, 1, 0), in_world=(0, 0, -1), error_deg=1.5)
+    >>> gravity.allows(np.array([[1.0, 0, 0], [0, 0, -1], [0, 1, 0]]), slack_deg=1.0)
+    True
+    """
 
     in_camera: tuple[float, float, float]
     in_world: tuple[float, float, float]
+    error_deg: float = 2.0
 
     def __post_init__(self) -> None:
+        if not 0 <= self.error_deg <= 45:
+            raise InvalidInput(
+                f"the error of gravity is an angle from 0 to 45 degrees, got {self.error_deg}."
+            )
         for name in ("in_camera", "in_world"):
             vector = np.asarray(getattr(self, name), dtype=np.float64)
             if vector.shape != (3,) or not np.isfinite(vector).all() or not vector.any():
                 raise InvalidInput(f"gravity {name} must be three finite numbers, not all zero.")
+
+    def directions(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Unit vectors in the camera and in the world."""
+        inside, world = np.asarray(self.in_camera), np.asarray(self.in_world)
+        return inside / np.linalg.norm(inside), world / np.linalg.norm(world)
+
+    def least_cosine(self, slack_deg: float) -> float:
+        """Between gravity as measured and as a right pose has it, itself off by slack_deg."""
+        return math.cos(math.radians(_DEVIATIONS * self.error_deg + slack_deg))
+
+    def allows(self, rotation: NDArray[np.float64], slack_deg: float) -> bool:
+        """Whether cam_from_world has gravity where it was measured, up to the errors of both."""
+        inside, world = self.directions()
+        return float(inside @ rotation @ world) >= self.least_cosine(slack_deg)
 
 
 def upright_ransac(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from sfumato.core.releases import WordRelease
 from sfumato.core.types import Camera
 from sfumato.matching.vocabulary import InvertedIndex
-from sfumato.server.localize import localize
+from sfumato.server.localize import LocalizeOptions, localize
 from sfumato.server.mapping.map import Map
+from sfumato.server.pose import PoseOptions
 
 _COUNT = 64
 _NAME = "0" * 64
@@ -46,3 +49,6 @@ def warm_up() -> None:
         camera=camera,
     )
     localize(release, world)
+    # Words alone are never believed here, so the search by positions is compiled as well. It
+    # takes longer than a request may: one that had to wait for it would be ended, again and again.
+    localize(release, world, options=LocalizeOptions(pose=PoseOptions(max_log10_chance=-math.inf)))

@@ -25,7 +25,7 @@ from sfumato.dictionary.levels import level_for
 from sfumato.server.ldp_feat_recipe import MAX_ITERATIONS, paper_localize
 from sfumato.server.localize import localize
 from sfumato.server.mapping.map import Map
-from sfumato_papers.harness.work import tracked
+from sfumato_papers.harness.work import seed_of, tracked
 from sfumato_papers.ldp_feat.localization_frames import predict_frames, window
 from sfumato_papers.ldp_feat.localization_predictions import Prediction, Setting, open_predictions
 from sfumato_papers.ldp_feat.localization_releases import make_release, own_mechanism
@@ -40,6 +40,7 @@ def settings_of(
         "raw",
         max_keypoints=settings.max_keypoints,
         has_gravity=settings.has_gravity,
+        gravity_error=settings.gravity_error if settings.has_gravity else None,
         shortlist="all" if settings.shortlist.startswith("top") else settings.shortlist,
     )
     found = [base]
@@ -80,6 +81,7 @@ def _with_words(
                     shortlist=settings.shortlist,
                     iterations=settings.iterations,
                     has_gravity=False,
+                    gravity_error=None,
                 )
 
 
@@ -162,5 +164,8 @@ def answer(
             matching=setting.matching,
             max_iterations=setting.iterations or MAX_ITERATIONS,
         )
-    gravity = problem.gravity(query) if setting.has_gravity else None
+    gravity = None
+    if setting.has_gravity:
+        error = setting.gravity_error or 0.0
+        gravity = problem.gravity(query, error, seed_of("gravity", query.name, error))
     return localize(release, world, dictionary=dictionary, shortlist=shortlist, gravity=gravity)

@@ -30,6 +30,7 @@ class Setting:
     is_control   the query's own scene is not in the map: every pose is wrong
     num_frames   releases of a moving device that are asked together; odometry: its error
     is_shared    these releases together send as many keypoints as one would
+    gravity_error  of the direction of gravity, in degrees; None where it is exact or not given
     """
 
     recipe: str
@@ -48,6 +49,7 @@ class Setting:
     num_frames: int = 1
     is_shared: bool = False
     odometry: str | None = None
+    gravity_error: float | None = None
 
     @property
     def is_random(self) -> bool:

@@ -32,6 +32,13 @@ def _scale(text: str) -> float | None:
     return None if text == "auto" else number("camera-scale", text)
 
 
+def _degrees(text: str) -> float:
+    value = number("gravity-error", text)
+    if not 0 <= value <= 45:
+        raise InvalidInput(f"--gravity-error is an angle from 0 to 45 degrees, got {text!r}.")
+    return value
+
+
 @dataclass(frozen=True)
 class Settings(Checked):
     """Localize held-out photographs by words alone: our recipe beside the paper's.
@@ -107,6 +114,12 @@ class Settings(Checked):
         MAX_ITERATIONS, "RANSAC's limit in the paper's recipe (the paper: 10,000,000).", low=1
     )
     has_gravity: bool = option(False, "Give our recipe the direction an IMU would.", "--gravity")
+    gravity_error: float = option(
+        2.0,
+        "Error of that direction in degrees, one standard deviation.",
+        parse=_degrees,
+        shown="2",
+    )
     frames: tuple[int, ...] = option(
         (1,), "Releases asked together, of a device that moved; several.", low=1
     )

@@ -103,6 +103,7 @@ def _recipe(setting: Setting) -> str:
         + ("" if setting.shortlist == "all" else f" {setting.shortlist}")
         + (f", {setting.iterations:,}" if setting.iterations else "")
         + (" + gravity" if setting.has_gravity else "")
+        + (f" ± {setting.gravity_error:g}°" if setting.gravity_error else "")
         + (f", {setting.num_frames} frames" if setting.num_frames > 1 else "")
         + (" share N" if setting.is_shared else "")
     )

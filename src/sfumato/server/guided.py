@@ -35,7 +35,7 @@ _TRIES_AROUND = 3_000
 _KEPT_AROUND = 4
 _FIRST_VISIBLE = 400  # points that proposals are judged by
 _PROPOSED_DEG, _REFINED_DEG = 4.0, 1.0  # what a pose may be off beside the error of gravity
-_MORE_WITH_GRAVITY = 3  # triples: most are put aside at once
+_MORE_WITH_GRAVITY = 8  # triples: most are put aside at once
 
 
 def search_pose(retrieval: Retrieval, problem: PoseProblem) -> Estimate | None:

@@ -273,7 +273,9 @@ def test_an_object_that_has_no_size_is_refused(
 def test_a_cap_on_the_exact_total_refuses_the_second_picture(
     photo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = ("protect", photo, "--epsilon", 5, "--ledger", tmp_path / "l", "--cap-exact", 90)
+    words = ("--words", 16_384, "--subset-size", 2)
+    ledger = ("--ledger", tmp_path / "l", "--cap-exact", 90)
+    asked = ("protect", photo, "--epsilon", 5, *words, *ledger)
     assert sfumato(*asked, "-o", tmp_path / "a.sfr", "--json") == 0
     account = json.loads(capsys.readouterr().out)["ledger"]
     assert 45 < account["exact_epsilon_spent"] < 90

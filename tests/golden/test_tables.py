@@ -101,7 +101,7 @@ def fewer(folder: Path) -> Words:
 def frontier(folder: Path) -> Words:
     return ["frontier", "--data", write_scene(folder / "wall"), "--words", 16384, "--picture",
             "500,3000", "--object", "0.25", "--keep", "200", "--cap", "none", "--lift", "2",
-            "--seeds", 1, "--attacked", 1, "--side", 96]  # fmt: skip
+            "--seeds", 1, "--attacked", 1, "--side", 96, "--dictionary", "bsds-16k"]  # fmt: skip
 
 
 def inversion(folder: Path) -> Words:
@@ -121,7 +121,7 @@ def localization(folder: Path) -> Words:
     scenes = [write_scene(folder / "wall"), write_scene(folder / "attic", num_images=5)]
     return ["localization", "--data", *scenes, "--epsilon", "12", "--seeds", 1, "--lift", "2",
             "--words", "auto,4096", "--iterations", 200, "--matching",
-            "vocabulary,nearest"]  # fmt: skip
+            "vocabulary,nearest", "--dictionary", "bsds-16k"]  # fmt: skip
 
 
 def matching(folder: Path) -> Words:

@@ -231,7 +231,7 @@ def test_fronts_leave_out_what_finds_nothing_and_a_figure_needs_no_attack(tmp_pa
     rows = rows_of([*nothing, *some], QUERIES)
     assert [row["fronts"] for row in rows] == [[], ["picture", "object"]]
     assert draw_plot(rows, {"within": "5 cm"}, tmp_path / "plot.png").exists()
-    assert len(ways_of(Settings(subset_sizes=(), objects=(), pictures=()), WORDS, 3000)) == 11
+    assert len(ways_of(Settings(subset_sizes=(), objects=(), pictures=()), WORDS, 3000)) == 12
 
 
 def test_today_s_rule_stands_beside_the_advice_at_the_same_limit() -> None:
@@ -259,7 +259,7 @@ def test_words_use_a_limit_up_and_stay_within_it(limit: tuple[str, float]) -> No
 
 
 def test_levels_come_from_the_dictionary_unless_they_are_given() -> None:
-    assert levels_of(WORDS, ()) == (16_384, 4096)
+    assert levels_of(WORDS, ()) == (16_384, 4096, 1024)
     assert levels_of(WORDS, (1024,)) == (1024,)
     small = sf.Dictionary.from_words(np.eye(16, dtype=np.float32), extractor="tiny")
     assert levels_of(small, ()) == (16,)

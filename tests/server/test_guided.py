@@ -14,6 +14,7 @@ from sfumato.core.types import Localization, Pose
 from sfumato.device.mechanisms import SubsetMechanism
 from sfumato.server import guided
 from sfumato.server import localize as module
+from sfumato.server.evidence import Proposal
 from sfumato.server.guided import improve_pose
 from sfumato.server.keypoint_field import KeypointField
 from sfumato.server.localize import LocalizeOptions, localize, match_release
@@ -75,7 +76,7 @@ def test_the_search_ends_with_the_region_that_shows_the_pose(
     searched: list[int] = []
     propose = guided.GuidedSearch._propose
 
-    def watched(self: guided.GuidedSearch, number: int, turn: int) -> list[guided.Proposal]:
+    def watched(self: guided.GuidedSearch, number: int, turn: int) -> list[Proposal]:
         searched.append(number)
         return propose(self, number, turn)
 

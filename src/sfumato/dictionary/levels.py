@@ -116,12 +116,18 @@ def coarse_words(
     weights: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     """The mean of each group, in the words' own type."""
-    vectors = Space(metric).vectors(words).astype(np.float64)
-    counts = np.ones(len(words)) if weights is None else np.asarray(weights, dtype=np.float64)
+    counts = np.ones(len(words), np.int64) if weights is None else weights.astype(np.int64)
     order = np.argsort(groups, kind="stable")
     starts = np.searchsorted(groups[order], np.arange(size))
-    # Whole numbers are summed exactly: the same means on every machine.
-    sums = np.add.reduceat((vectors * counts[:, None])[order], starts, axis=0)
+    kind: Any = np.float64
+    if words.dtype == np.uint8:  # summed exactly: the same means on every machine
+        kind = np.int32 if 255 * counts.sum() < 1 << 31 else np.int64
+        values = np.unpackbits(words[order], axis=1) if metric == "hamming" else words[order]
+    else:
+        values = words[order]
+    weighted = values.astype(kind)
+    weighted *= counts[order].astype(kind)[:, None]
+    sums = np.add.reduceat(weighted, starts, axis=0)
     means = sums / np.add.reduceat(counts[order], starts)[:, None]
     if metric == "hamming":
         return np.packbits(means >= 0.5, axis=1)

@@ -73,7 +73,7 @@ def run(
 ) -> None:
     """No attack sees anything but the release and what its row names.
 
-    Example: sfumato attack release out.sfr --dictionary bsds-16k
+    Example: sfumato attack release out.sfr
     """
     sent = read_release(release, purpose="attack")
     again = [read_release(path, purpose="attack") for path in repeat or ()]

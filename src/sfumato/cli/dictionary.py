@@ -68,7 +68,7 @@ def info(
     dictionary: Annotated[str, argument("DICTIONARY", "A dictionary's folder, or a bundled name.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Example: sfumato dictionary info bsds-16k"""
+    """Example: sfumato dictionary info open-64k"""
     from sfumato.dictionary import Dictionary
 
     _show(Dictionary.load(dictionary).manifest, as_json=as_json)

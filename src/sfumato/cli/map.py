@@ -117,7 +117,7 @@ def index(
 ) -> None:
     """Without this every `sfumato localize` computes the index again and keeps it in memory.
 
-    Example: sfumato map index town-map --dictionary bsds-16k
+    Example: sfumato map index town-map --dictionary open-64k
     """
     from sfumato.dictionary import Dictionary
     from sfumato.server.mapping import Map

@@ -95,7 +95,7 @@ def run(
     or --no-ledger says that nothing is to be counted. Without -o nothing is kept and nothing is
     charged: use --explain to see what would leave.
 
-    Example: sfumato protect photo.jpg --epsilon 10 --subset-size 2 -o out.sfr --explain
+    Example: sfumato protect photo.jpg --epsilon 8 -o out.sfr --explain
     """
     from sfumato.core.randomness import SecureRandom
     from sfumato.core.storage import NewFile

@@ -50,7 +50,7 @@ def run(
     is no TLS in here: put a reverse proxy in front. Stop with SIGTERM; answers under way are
     finished.
 
-    Example: sfumato serve --store store --dictionary bsds-16k
+    Example: sfumato serve --store store --dictionary open-64k
     """
     from sfumato.service.run import serve
 

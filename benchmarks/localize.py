@@ -7,8 +7,8 @@ localize at ε = 10 per descriptor (1 of 16,384 words), beside exact nearest nei
 descriptors (faiss IndexFlatL2 over all observations, mutual) and PoseLib's RANSAC. The same in a
 room, every third block of ten frames queries, at ε = 8 (1 of 4,096). ε is per descriptor;
 positions and their number are not protected. Then the server's time on
-simulated maps of 10⁴ to 10⁶ observations (10⁷ with --largest): a long wall, 2,000 observations an
-image, words drawn at random.
+simulated maps of 10⁴ to 10⁶ observations (10⁸ with --largest): a long wall, 2,000 observations an
+image, words drawn at random; and the memory that a query by words needs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import poselib
 from numpy.typing import NDArray
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from benchmarks.measure import parser_of, timed
+from benchmarks.measure import parser_of, peak_gib, timed
 from benchmarks.wall import CAMERA, look_at, wall_fields
 
 from sfumato.core.randomness import SecureRandom
@@ -42,6 +42,7 @@ from sfumato.matching.vocabulary import InvertedIndex
 from sfumato.server import retrieval
 from sfumato.server.localize import LocalizeOptions, best_pose, localize, match_release
 from sfumato.server.mapping.map import Map
+from sfumato.server.mapping.memory import word_query_memory
 from sfumato.server.pose import PoseProblem
 
 EPSILON = 10.0
@@ -69,14 +70,14 @@ def main() -> None:
     parser.add_argument("--work", type=Path, help="keep features and map here for the next time")
     parser.add_argument("--dictionary", default="bsds-16k")
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--largest", action="store_true", help="also 10⁷ observations")
+    parser.add_argument("--largest", action="store_true", help="also 10⁷ and 10⁸ observations")
     options = parser.parse_args()
     kinds = [(options.data, FACADES, "facades"), ([options.room], ROOM, "room")]
     with tempfile.TemporaryDirectory() as folder:
         for folders, setting, name in kinds:
             if folders and folders[0] is not None:
                 compare(folders, (options.work or Path(folder)) / name, setting, options)
-    grow([10**4, 10**5, 10**6] + [10**7] * options.largest, options.repeats)
+    grow([10**4, 10**5, 10**6] + [10**7, 10**8] * options.largest, options.repeats)
 
 
 def compare(folders: list[Path], work: Path, setting: Setting, options: argparse.Namespace) -> None:
@@ -174,7 +175,8 @@ def grow(sizes: list[int], repeats: int) -> None:
     stages = ("lookup", "vote", "support", "pose")
     print("simulated maps, milliseconds (medians), found within .25 m")
     print(f"{'observations':>14}{'images':>9}{'candidates':>12}", end="")
-    print("".join(f"{stage:>10}" for stage in stages), f"{'total':>9}  {'ns/candidate':>12}  found")
+    print("".join(f"{stage:>10}" for stage in stages), end="")
+    print(f"{'total':>10}{'ns/candidate':>14}{'bytes/obs.':>12}{'peak GiB':>10}  found")
     for size in sizes:
         world, point_words = long_wall(size, dictionary)
         release, truth = look_at_wall(world, point_words, dictionary)
@@ -183,7 +185,9 @@ def grow(sizes: list[int], repeats: int) -> None:
         count, total = runs[0][1], sum(milliseconds)
         print(f"{world.num_observations:>14,}{world.num_images:>9,}{count:>12,}", end="")
         print("".join(f"{value:>10.1f}" for value in milliseconds), end="")
-        print(f"{total:>10.1f}  {1e6 * total / count:>12,.0f}  {runs[0][2]}")
+        memory = sum(word_query_memory(world, dictionary.fingerprint).values())
+        print(f"{total:>10.1f}{1e6 * total / count:>14,.0f}", end="")
+        print(f"{memory / world.num_observations:>12.1f}{peak_gib():>10.1f}  {runs[0][2]}")
 
 
 def staged(release: WordRelease, world: Map, truth: Pose) -> tuple[list[float], int, bool]:
@@ -208,24 +212,22 @@ def staged(release: WordRelease, world: Map, truth: Pose) -> tuple[list[float], 
     return [lookup.wall, vote.wall, support, pose.wall], len(candidates.row), right
 
 
-def long_wall(size: int, dictionary: Dictionary) -> tuple[Map, NDArray[np.int64]]:
+def long_wall(size: int, dictionary: Dictionary) -> tuple[Map, NDArray[np.uint16]]:
     """The wall, and the word of each point; half of the observations fall into another word."""
     generator = np.random.default_rng(size)
     fields, point = wall_fields(size, generator)
-    point_words = generator.integers(0, NUM_WORDS, len(fields["points"]))
-    words = np.where(
-        generator.random(len(point)) < 0.5,
-        point_words[point],
-        generator.integers(0, NUM_WORDS, len(point)),
-    )
+    point_words = generator.integers(0, NUM_WORDS, len(fields["points"]), dtype=np.uint16)
+    words = generator.integers(0, NUM_WORDS, len(point), dtype=np.uint16)
+    same = generator.integers(0, 2, len(point), dtype=np.bool_)
+    words[same] = point_words[point[same]]
     nothing = np.zeros((len(point), 1), dtype=np.uint8)  # words are given, not computed
-    index = InvertedIndex.build(words, np.arange(len(point)), NUM_WORDS)
+    index = InvertedIndex.build(words, np.arange(len(point), dtype=np.int32), NUM_WORDS)
     world = Map(**fields, descriptors=nothing, extractor="bench")
     return replace(world, _indices={dictionary.fingerprint: index}), point_words
 
 
 def look_at_wall(
-    world: Map, point_words: NDArray[np.int64], dictionary: Dictionary
+    world: Map, point_words: NDArray[np.uint16], dictionary: Dictionary
 ) -> tuple[WordRelease, Pose]:
     """A release taken between two cameras in the middle, at ε = 10."""
     generator = np.random.default_rng(0)

@@ -15,7 +15,7 @@ PER_IMAGE, STEP = 2_000, 500  # observations of an image; points between one ima
 
 def wall_fields(
     size: int, generator: np.random.Generator
-) -> tuple[dict[str, Any], NDArray[np.int64]]:
+) -> tuple[dict[str, Any], NDArray[np.int32]]:
     """All fields of a Map but descriptors and extractor, and the point of each observation.
 
     Each camera sees the next 2,000 points, so that four see each.
@@ -29,17 +29,21 @@ def wall_fields(
             generator.uniform(5.0, 6.0, count),
         ]
     )
-    point = (STEP * np.arange(images)[:, None] + np.arange(PER_IMAGE)).reshape(-1)
+    seen = np.arange(PER_IMAGE, dtype=np.int32)
+    point = (np.int32(STEP) * np.arange(images, dtype=np.int32)[:, None] + seen).reshape(-1)
     centers = np.arange(images, dtype=np.float64) + PER_IMAGE / STEP / 2
-    inside = points[point] - np.repeat(centers, PER_IMAGE)[:, None] * (1.0, 0.0, 0.0)
+    keypoints = np.empty((len(point), 2), dtype=np.float32)
+    for image, center in enumerate(centers):  # one by one: 10⁸ points at once take 2 GB
+        rows = slice(image * PER_IMAGE, (image + 1) * PER_IMAGE)
+        keypoints[rows] = pixels_of(points[point[rows]] - (center, 0.0, 0.0))
     fields = {
         "points": points,
         "rotations": np.tile(np.eye(3), (images, 1, 1)),
         "translations": np.outer(-centers, [1.0, 0.0, 0.0]),
         "camera_of_image": np.zeros(images, dtype=np.int32),
         "feature_start": PER_IMAGE * np.arange(images + 1, dtype=np.int64),
-        "keypoints": pixels_of(inside).astype(np.float32),
-        "point_of_feature": point.astype(np.int32),
+        "keypoints": keypoints,
+        "point_of_feature": point,
         "image_names": tuple(f"{image}.png" for image in range(images)),
         "cameras": (CAMERA,),
     }

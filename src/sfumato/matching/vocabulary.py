@@ -23,12 +23,15 @@ class InvertedIndex:
     @staticmethod
     def build(words: NDArray[Any], rows: NDArray[Any], num_words: int) -> InvertedIndex:
         """File each row under its word; several words per row are given by repeating it."""
-        order = np.lexsort((rows, words))
+        rising = len(rows) < 2 or bool(np.all(rows[1:] > rows[:-1]))
+        # Words of up to 16 bits are sorted in linear time.
+        small_words = words.astype(np.uint16) if num_words <= 1 << 16 else words
+        order = np.argsort(small_words, kind="stable") if rising else np.lexsort((rows, words))
         counts = np.bincount(words, minlength=num_words)
         starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        small = len(rows) == 0 or int(np.max(rows)) < 2**31
+        small_rows = len(rows) == 0 or int(np.max(rows)) < 2**31
         return InvertedIndex(
-            starts, np.asarray(rows)[order].astype(np.int32 if small else np.int64)
+            starts, np.asarray(rows)[order].astype(np.int32 if small_rows else np.int64)
         )
 
     @property

@@ -100,11 +100,11 @@ def retrieve_map_regions(
         shortlist = _most_voted(candidates, by_image.image, world, options.max_images)
     by_image.sort_out(shortlist)
     scores = np.array([by_image.score(int(image)) for image in shortlist])
-    map_regions: list[MapRegion] = []
+    together: list[NDArray[np.int64]] = []
     covered: set[int] = set()
     for rank in np.argsort(-scores, kind="stable"):
         seed = int(shortlist[rank])
-        if len(map_regions) == options.num_regions:
+        if len(together) == options.num_regions:
             break
         if seed in covered:
             continue
@@ -112,8 +112,10 @@ def retrieve_map_regions(
         if given:  # who names the images to search must not be answered from others
             images = images[np.isin(images, shortlist)]
         covered.update(images.tolist())
-        map_regions.append(by_image.region(images))
-    return Retrieval(tuple(map_regions), by_image.region(np.asarray(shortlist)))
+        together.append(images)
+    by_image.sort_out(np.array(sorted(covered), dtype=np.int64))
+    map_regions = tuple(by_image.region(images) for images in together)
+    return Retrieval(map_regions, by_image.region(np.asarray(shortlist)))
 
 
 def _most_voted(
@@ -150,6 +152,7 @@ class _ByImage:
 
     def sort_out(self, images: NDArray[np.int64]) -> None:
         """Sort out the candidates of these images; the others, by far the most, stay unsorted."""
+        images = np.setdiff1d(images, np.array([*self._part_of], dtype=np.int64))
         wanted = np.zeros(self._world.num_images, dtype=np.bool_)
         wanted[images] = True
         rows = np.flatnonzero(wanted[self.image])
@@ -159,14 +162,8 @@ class _ByImage:
         for image, first, last in zip(images.tolist(), start, stop, strict=True):
             self._part_of[image] = rows[first:last]
 
-    def _part(self, image: int) -> NDArray[np.int64]:
-        """Which candidates belong to an image."""
-        if image not in self._part_of:
-            self._part_of[image] = np.flatnonzero(self.image == image)
-        return self._part_of[image]
-
     def _supporters(self, image: int, *, shuffled: bool = False) -> NDArray[np.int64]:
-        part = self._part(image)
+        part = self._part_of[image]
         keypoint = self._candidates.keypoint[part]
         query = self._keypoints[keypoint]
         reference = np.asarray(self._world.keypoints[self._candidates.row[part]])
@@ -193,7 +190,7 @@ class _ByImage:
         if not len(images):
             nothing = np.zeros(0, dtype=np.int64)
             return MapRegion(nothing, nothing, nothing, np.zeros(0), np.zeros(0))
-        parts = np.concatenate([self._part(int(image)) for image in images])
+        parts = np.concatenate([self._part_of[int(image)] for image in images])
         keypoint = self._candidates.keypoint[parts]
         rows = self._candidates.row[parts]
         point = np.asarray(self._world.point_of_feature[rows], dtype=np.int64)

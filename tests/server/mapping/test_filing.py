@@ -25,7 +25,7 @@ def test_filing_gives_the_same_indices_as_asking(
     filing.store_derived(world)
     opened = Map.load(tmp_path / "map", verify=False)
     for size, fingerprint in filing.fingerprints_of(dictionary).items():
-        stored = opened._known_index(fingerprint)
+        stored = opened.known_index(fingerprint)
         expected = made.word_index(dictionary.at(size))
         assert stored is not None
         assert np.array_equal(stored.starts, expected.starts)

@@ -152,7 +152,7 @@ class Map:
         """
         check_same_extractor("the map", self.extractor, "the dictionary", dictionary.extractor)
         name = _index_name(dictionary.fingerprint, words_each)
-        index = self._known_index(name)
+        index = self.known_index(name)
         if index is None:
             rows = self.observations()
             descriptors = np.asarray(self.descriptors[rows])
@@ -167,7 +167,7 @@ class Map:
             self._indices[name] = index
         return index
 
-    def _known_index(self, name: str) -> InvertedIndex | None:
+    def known_index(self, name: str) -> InvertedIndex | None:
         """An index that was made before, in this process or beside the stored map."""
         if name not in self._indices and self.sidecars is not None:
             index = self.sidecars.word_index(name)
@@ -192,7 +192,7 @@ class Map:
                     f"the release uses dictionary {release.dictionary[:12]}…, this one is "
                     f"{given[:12]}…; both sides must use the same words."
                 )
-        known = self._known_index(_index_name(release.dictionary, words_each))
+        known = self.known_index(_index_name(release.dictionary, words_each))
         if known is not None:
             return known
         if dictionary is None:
@@ -214,10 +214,9 @@ class Map:
         """The image itself and those that saw most of its points, `count` in all."""
         seen = np.asarray(self.point_of_feature[self.features_of(image)])
         _, rows = self.rows_of_points.lookup(seen[seen >= 0][:, None])
-        shared = np.bincount(self.image_of(rows), minlength=self.num_images)
-        shared[image] = len(rows) + 1
-        ranked = np.argsort(-shared, kind="stable")[:count]
-        return ranked[shared[ranked] > 0]
+        images, shared = np.unique(self.image_of(rows), return_counts=True)
+        others = images[np.argsort(-shared, kind="stable")]
+        return np.concatenate([[image], others[others != image]])[:count]
 
     @cached_property
     def rows_of_points(self) -> InvertedIndex:

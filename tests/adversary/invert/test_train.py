@@ -158,6 +158,15 @@ def test_checkpoints_come_with_scores_and_a_contact_sheet(folder: Path, tmp_path
 
 
 @pytest.mark.needs("train")
+def test_slow_steps_are_kept_by_the_clock(folder: Path, tmp_path: Path) -> None:
+    train(folder, tmp_path / "run", steps=2, checkpoint_every=99, checkpoint_minutes=0.0)
+    assert [path.name for path in list_checkpoints(tmp_path / "run")] == [
+        "step-00000001",
+        "step-00000002",
+    ]
+
+
+@pytest.mark.needs("train")
 def test_the_networks_learn(folder: Path, tmp_path: Path) -> None:
     more = {"learning_rate": 4e-3, "adversarial_after_epoch": None, "checkpoint_every": 200}
     train(folder, tmp_path / "run", steps=150, width=8, **more)
@@ -211,9 +220,10 @@ def test_a_run_starts_where_another_one_ended(folder: Path, tmp_path: Path) -> N
     assert more is not None
     assert more.settings["steps_before"] == 5
     old, new = first.parts["average"], more.parts["generator"]
-    assert np.allclose(new["last.weight"], old["last.weight"], atol=1e-6)
+    assert np.allclose(new["brightness.weight"], old["brightness.weight"], atol=1e-6)
     assert np.allclose(new["embed.0.weight"][:, :128], old["embed.0.weight"], atol=1e-6)
     assert np.abs(new["embed.0.weight"][:, 128:]).max() < 1e-6
+    assert new["patches.decode.0.weight"].std() > 0  # born, not taken over
 
 
 @pytest.mark.needs("train")
@@ -226,7 +236,7 @@ def test_other_rows_take_over_the_painter_only(folder: Path, tmp_path: Path) -> 
     assert first is not None
     assert more is not None
     old, new = first.parts["average"], more.parts["generator"]
-    assert np.allclose(new["last.weight"], old["last.weight"], atol=1e-6)
+    assert np.allclose(new["brightness.weight"], old["brightness.weight"], atol=1e-6)
     assert new["embed.0.weight"].shape == (8, 1)
     assert not np.allclose(new["embed.2.weight"], old["embed.2.weight"], atol=1e-3)
     with pytest.raises(Mismatch, match="whose width is 4 when 6"):

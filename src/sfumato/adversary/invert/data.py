@@ -13,6 +13,7 @@ from sfumato.adversary.invert.encoders import Encoded, Source, encode
 from sfumato.adversary.invert.sparse import MapOptions, PixelMap, map_pixels
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
+from sfumato.core.releases import PlainRelease
 from sfumato.core.types import Features
 from sfumato.dictionary import Dictionary
 from sfumato.features.extractors import check_request
@@ -54,6 +55,15 @@ class View:
 
     def encode(self, features: Features, seed: int) -> Encoded:
         seen = features if self.release is None else self.release(features, seed)
+        if self.frames == "either" and isinstance(seen, Features) and seed % 2:
+            # Half of the examples as a release would carry them, so that both kinds are learned.
+            seen = PlainRelease(
+                descriptors=seen.descriptors,
+                keypoints=seen.keypoints,
+                image_size=seen.image_size,
+                extractor=seen.extractor,
+                reproducible=True,
+            )
         return encode(seen, self.kind, dictionary=self.dictionary, frames=self.frames)
 
 

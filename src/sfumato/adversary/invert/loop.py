@@ -126,7 +126,8 @@ class Training(Generic[Shape]):
         if checkpoint is not None:
             check_resumable(checkpoint, self.architecture, self.settings)
             self._restore(checkpoint)
-        begun, saved = time.monotonic(), -1
+        begun = kept = time.monotonic()
+        saved = -1
         with ThreadPoolExecutor(1, thread_name_prefix="sfumato-examples") as pool:
             coming = pool.submit(self.source.batch, self.step, options.batch)
             while self.step < options.steps:
@@ -135,12 +136,12 @@ class Training(Generic[Shape]):
                     coming = pool.submit(self.source.batch, self.step + 1, options.batch)
                 self._train_step(examples)
                 self.progress(self._stage(), self.step, options.steps)
-                late = options.max_minutes is not None and (
-                    time.monotonic() - begun > 60 * options.max_minutes
-                )
-                if late or self.step % options.checkpoint_every == 0:
+                now = time.monotonic()
+                late = options.max_minutes is not None and now - begun > 60 * options.max_minutes
+                due = now - kept > 60 * options.checkpoint_minutes
+                if late or due or self.step % options.checkpoint_every == 0:
                     self._save()
-                    saved = self.step
+                    saved, kept = self.step, time.monotonic()
                 if late:
                     break
         if saved != self.step:

@@ -29,6 +29,7 @@ class RunOptions:
     steps             of `batch` pictures each; the learning rate falls over them
     average           weights that are exported are a running average with this memory
     checkpoint_every  steps; a killed run loses at most these
+    checkpoint_minutes  and at most this long, where steps are slow
     max_minutes       stop with a checkpoint after this long; the same call goes on
     threads           of torch; None leaves its choice
     device            cpu, or cuda where there is one
@@ -39,6 +40,7 @@ class RunOptions:
     learning_rate: float
     average: float
     checkpoint_every: int
+    checkpoint_minutes: float = 10.0
     max_minutes: float | None = None
     seed: int = 0
     threads: int | None = None
@@ -48,6 +50,7 @@ class RunOptions:
     FREE: ClassVar[tuple[str, ...]] = (
         "steps",
         "checkpoint_every",
+        "checkpoint_minutes",
         "max_minutes",
         "threads",
         "device",

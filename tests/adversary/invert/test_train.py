@@ -103,7 +103,8 @@ def test_a_run_stopped_anywhere_resumes_to_the_same_losses_and_weights(
     for part in one.parts:
         assert one.parts[part].keys() == other.parts[part].keys()
         for name, array in one.parts[part].items():
-            assert np.array_equal(array, other.parts[part][name]), name
+            if not name.startswith("clock."):
+                assert np.array_equal(array, other.parts[part][name]), name
 
 
 @pytest.mark.needs("train")
@@ -152,6 +153,7 @@ def test_checkpoints_come_with_scores_and_a_contact_sheet(folder: Path, tmp_path
     assert [sheet.name for sheet in sheets] == [f"step-{s:08d}.png" for s in (3, 6, 7)]
     with Image.open(sheets[0]) as sheet:
         assert sheet.size == (2 * 64 + 4, 2 * 64 + 4)
+    assert "| steps | 7 of 2 crops |" in (tmp_path / "run" / "card.md").read_text()
     assert "l1" in told[0]
     assert "critic" not in told[0]
     assert "critic" in told[-1]

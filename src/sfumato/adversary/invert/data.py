@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.adversary.invert.crops import Crop, CropOptions
-from sfumato.adversary.invert.encoders import Encoded, Source, encode
+from sfumato.adversary.invert.encoders import Encoded, Source, as_released, encode
 from sfumato.adversary.invert.sparse import MapOptions, PixelMap, map_pixels
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
-from sfumato.core.releases import PlainRelease
 from sfumato.core.types import Features
 from sfumato.dictionary import Dictionary
 from sfumato.features.extractors import check_request
@@ -57,13 +56,7 @@ class View:
         seen = features if self.release is None else self.release(features, seed)
         if self.frames == "either" and isinstance(seen, Features) and seed % 2:
             # Half of the examples as a release would carry them, so that both kinds are learned.
-            seen = PlainRelease(
-                descriptors=seen.descriptors,
-                keypoints=seen.keypoints,
-                image_size=seen.image_size,
-                extractor=seen.extractor,
-                reproducible=True,
-            )
+            seen = as_released(seen)
         return encode(seen, self.kind, dictionary=self.dictionary, frames=self.frames)
 
 

@@ -85,6 +85,17 @@ def encode(
     return infer(seen, source.extractor, _INFERRED if frames == "either" else 1.0)
 
 
+def as_released(features: Features) -> PlainRelease:
+    """What is sent of features without protection: no size and no angle of a keypoint."""
+    return PlainRelease(
+        descriptors=features.descriptors,
+        keypoints=features.keypoints,
+        image_size=features.image_size,
+        extractor=features.extractor,
+        reproducible=True,
+    )
+
+
 def infer(seen: Encoded, extractor: str, certainty: float = 1.0) -> Encoded:
     """Rows of raw or recovered descriptors with the frames their neighbours give away."""
     from sfumato.adversary.invert.keypoint_angles import infer_frames

@@ -100,9 +100,7 @@ def compare_networks(
     return Comparison(tuple(scores), len(photos), tuple(shown))
 
 
-def colour_share(
-    photo: NDArray[np.uint8], made: NDArray[np.float32], mean: NDArray[np.float64]
-) -> float:
+def colour_share(photo: NDArray[np.uint8], made: NDArray[Any], mean: NDArray[Any]) -> float:
     """Share of the picture whose colour, brightness apart, is nearer than the mean colour's."""
     side = (_COLOUR_SIDE, _COLOUR_SIDE)
     real = _colour(cv2.resize(photo.astype(np.float32) / 255, side, interpolation=cv2.INTER_AREA))

@@ -177,14 +177,16 @@ def test_the_networks_learn(folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.needs("train")
-@pytest.mark.parametrize(("kind", "frames"), [("positions", "none"), ("raw", "given")])
+@pytest.mark.parametrize(
+    ("kind", "frames"), [("positions", "none"), ("raw", "given"), ("raw", "either")]
+)
 def test_other_inputs_train_too(kind: str, frames: str, folder: Path, tmp_path: Path) -> None:
     view = View(kind=kind, frames=frames)
     report = train(folder, tmp_path / "run", view=view, steps=1)
     found = last_checkpoint(tmp_path / "run", Architecture)
     assert found is not None
     assert report.finished
-    assert found.architecture.channels == (131 if frames == "given" else 1)
+    assert found.architecture.channels == (131 if kind == "raw" else 1)
 
 
 @pytest.mark.needs("train")

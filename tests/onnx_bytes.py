@@ -44,8 +44,8 @@ def painter_bytes(
     place = ("h", "w")
     inputs = {
         "rows": (FLOAT, ("n", channels)),
-        "index": (INT64, (1, a.neighbours, *place)),
-        "offsets": (FLOAT, (1, a.neighbours, a.map_options.coordinates, *place)),
+        "index": (INT64, (1, a.map_options.slots, *place)),
+        "offsets": (FLOAT, (1, a.map_options.slots, a.map_options.coordinates, *place)),
     }
     if not has_offsets:
         del inputs["offsets"]

@@ -10,6 +10,7 @@ from PIL import Image
 
 from commands import sfumato, sfumato_json
 from recoveries import WORDS, lifted, worded
+from sfumato.adversary.invert.networks import find_network
 from sfumato.core.randomness import SeededRandom
 from sfumato.device.mechanisms import Plain
 from sfumato.features import extract
@@ -142,3 +143,19 @@ def test_a_network_is_trained_exported_and_paints(
     out = tmp_path / "out.png"
     assert sfumato("invert", "picture", release, "-o", out, "--networks", tmp_path) == 0
     assert load_image(out).shape == (80, 96, 3)
+
+
+def test_networks_are_compared_on_the_same_photographs(
+    tmp_path: Path, pictures: Path, networks: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own, sheet = networks / "sift-raw.onnx", tmp_path / "sheet.png"
+    words = ("compare", pictures, "--num-pictures", "2", "--one-look", "-o", sheet)
+    files = ("--network", own, "--network", find_network())
+    shown = sfumato_json("invert", capsys, *words, *files)
+    assert shown["photographs"] == 2
+    assert [score["network"] for score in shown["scores"]] == [str(own), str(find_network())]
+    assert shown["scores"][0]["ssim"] != shown["scores"][1]["ssim"]
+    assert (shown["lpips_missing"] is None) == (shown["scores"][0]["lpips"] is not None)
+    assert load_image(sheet).shape == (3 * 256 + 8, 2 * 256 + 4, 3)
+    assert sfumato("invert", *words, "--network", own, "--network", own) == 2
+    assert "names one file twice" in capsys.readouterr().err

@@ -33,7 +33,7 @@ class Seen:
     kind: Annotated[str, option("raw, positions, words or subspace.")] = "raw"
     extractor: opt.Extractor = "sift"
     frames: Annotated[
-        str, option("Sizes and angles of keypoints: none, inferred (raw SIFT) or given.")
+        str, option("Sizes and angles of keypoints: none, inferred, given or either (raw SIFT).")
     ] = "none"
     dictionary: opt.Dictionary = DEFAULT_DICTIONARY
     epsilon: Annotated[float | None, option("Kind words: ε per descriptor.")] = None
@@ -87,12 +87,13 @@ def run(
     *,
     seen: Seen,
     validation: ValidationOption = None,
-    width: Annotated[int, option("Channels of the first level; 64 in the paper.")] = 48,
+    width: Annotated[int, option("Channels of the first level; 64 in the paper.")] = 32,
     steps: Annotated[int, option("Steps in all; the learning rate falls over them.")] = 20_000,
     batch: Annotated[int, option("Crops per step.")] = 4,
     crop: Annotated[int, option("Side of the square crops, in pixels.")] = 256,
     variants: Annotated[int, option("Different crops per photograph.")] = 8,
     keypoints: Annotated[int, option("The strongest of a crop that are used.")] = 1000,
+    levels: Annotated[bool, option("Even out faded scans: contrast, colour cast, rim.")] = False,
     dropout: Annotated[
         float, option("Up to this share of keypoints is left out, anew at each use.")
     ] = 0.3,
@@ -121,6 +122,7 @@ def run(
         Path | None, option("For features of crops.", metavar="FOLDER", shown="RUN/cache")
     ] = None,
     checkpoint_every: Annotated[int, option("Steps; a kill loses at most these.")] = 500,
+    checkpoint_minutes: Annotated[float, option("And at most so many minutes.")] = 10.0,
     max_minutes: opt.Minutes = None,
     threads: opt.Threads = None,
     seed: opt.Seed = 0,
@@ -150,13 +152,16 @@ def run(
         adversarial_after_epoch=adversarial_after,
         average=average,
         checkpoint_every=checkpoint_every,
+        checkpoint_minutes=checkpoint_minutes,
         max_minutes=max_minutes,
         seed=seed,
         threads=threads,
         device=device,
         mixed_precision=mixed_precision,
     )
-    data = DataOptions(crop=crop, variants=variants, max_keypoints=keypoints, dropout=dropout)
+    data = DataOptions(
+        crop=crop, variants=variants, max_keypoints=keypoints, dropout=dropout, levels=levels
+    )
     view = seen.view()
     with long_work() as progress:
         report = train_inversion(

@@ -81,6 +81,7 @@ COMMANDS: dict[str, tuple[str, str] | LazyGroup] = {
         train=("invert_train:run", "Train a network that paints pictures from what is sent."),
         frames=("invert_frames:run", "Train the network that infers angle and size of keypoints."),
         export=("invert_export:run", "Write the network of a run as ONNX."),
+        compare=("invert_compare:run", "Score several networks on the same photographs."),
         picture=("invert_picture:run", "Paint the picture behind a release or features."),
     ),
     "classify": _group(

@@ -66,7 +66,7 @@ def test_another_network_or_another_setting_is_refused() -> None:
 
 def test_a_checkpoint_of_the_other_network_is_no_checkpoint(tmp_path: Path) -> None:
     path = save_checkpoint(tmp_path, made())
-    with pytest.raises(InvalidInput, match="holds a 'inversion checkpoint', a 'frames checkpoint'"):
+    with pytest.raises(InvalidInput, match="holds a 'painter checkpoint', a 'frames checkpoint'"):
         load_checkpoint(path, FrameArchitecture)
 
 
@@ -133,9 +133,13 @@ def test_one_process_trains_in_a_folder(tmp_path: Path) -> None:
 def test_an_architecture_survives_json_and_refuses_nonsense() -> None:
     wanted = Architecture(width=12, frames="given", norm="batch")
     assert Architecture.from_json(wanted.to_json()) == wanted
-    assert wanted.levels == (12, 24, 48, 96, 192)
-    assert dataclasses.replace(wanted, max_channels=40).levels == (12, 24, 40, 40, 40)
+    assert wanted.levels == (12, 36, 72, 144, 256)
+    assert dataclasses.replace(wanted, max_channels=40).levels == (12, 36, 40, 40, 40)
     with pytest.raises(DamagedFile):
         Architecture.from_json({"width": 3})
+    # A file from before patches tells nothing of them, and has none.
+    older = {k: v for k, v in wanted.to_json().items() if k not in Architecture.LATER}
+    assert Architecture.from_json(older).map_options.slots == 3
+    assert Architecture.from_json(older).patches == 0
     with pytest.raises(InvalidInput, match="norm must be one of"):
         Architecture(norm="layer")

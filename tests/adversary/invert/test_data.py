@@ -15,6 +15,7 @@ from sfumato.adversary.invert.data import DataOptions, Example, PaintRecipe, Vie
 from sfumato.adversary.invert.sparse import MapOptions
 from sfumato.core.errors import InvalidInput
 from sfumato.core.types import Features
+from sfumato.features import extract
 from sfumato.features.image import decode_image
 
 MAPS = MapOptions(multiple=16)
@@ -116,3 +117,10 @@ def test_crops_are_square_and_inside() -> None:
     assert fit_square(image, 64).shape == (64, 64, 3)
     assert fit_square(image, 70).shape == (70, 70, 3)
     assert np.array_equal(fit_square(image, 70), image[:, 10:80])
+
+
+def test_either_shows_half_of_the_examples_without_their_frames(folder: Path) -> None:
+    view, whole = View(frames="either"), source(folder).whole(0)
+    features = extract(whole.picture)
+    certainty = [np.hypot(*view.encode(features, seed).rows[0, -2:]) for seed in range(4)]
+    assert certainty == pytest.approx([1, 0.5, 1, 0.5])

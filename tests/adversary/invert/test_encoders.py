@@ -6,9 +6,13 @@ import numpy as np
 import pytest
 
 from sfumato.adversary.invert.encoders import ENCODERS, encode, scale_descriptors
+from sfumato.adversary.invert.turned_views import turned
 from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.randomness import SeededRandom
 from sfumato.core.releases import KeypointRelease, SubspaceRelease, WordRelease
-from support import features_of, one_of_each_release, tiny_dictionary
+from sfumato.device.mechanisms import Plain
+from sfumato.features import extract
+from support import features_of, one_of_each_release, photograph, tiny_dictionary
 
 
 def word_release(dictionary_name: str) -> WordRelease:
@@ -70,6 +74,19 @@ def test_given_frames_are_for_features_only() -> None:
     assert made.rows[0, 8:] == pytest.approx([2, 1, 0])  # diameter 4, angle 0
     with pytest.raises(InvalidInput, match="a release carries neither"):
         encode(one_of_each_release()["plain"], "raw", frames="given")  # type: ignore[arg-type]
+
+
+def test_either_way_frames_tell_whether_they_were_given_or_inferred() -> None:
+    features = extract(np.ascontiguousarray(photograph()[:96, :96]))
+    release = Plain().release(features, rng=SeededRandom(0))
+    given = encode(features, "raw", frames="either")
+    inferred = encode(release, "raw", frames="either")
+    assert np.array_equal(given.rows, encode(features, "raw", frames="given").rows)
+    assert inferred.rows[:, :129] == pytest.approx(
+        encode(release, "raw", frames="inferred").rows[:, :129]
+    )
+    for seen, certainty in ((given, 1.0), (inferred, 0.5), (turned(inferred, 1), 0.5)):
+        assert np.hypot(*seen.rows[:, -2:].T) == pytest.approx(certainty, abs=1e-5)
 
 
 @pytest.mark.parametrize("kind", [name for name in ENCODERS if name != "positions"])

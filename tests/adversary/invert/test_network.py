@@ -56,8 +56,9 @@ def test_any_size_gives_a_picture_of_the_padded_size(norm: str, frames: str) -> 
     assert 0 <= float(made.detach().min()) <= float(made.detach().max()) <= 1
 
 
-def test_every_weight_is_learned() -> None:
-    a = Architecture(channels=7, width=4, depth=3)
+@pytest.mark.parametrize("frames", ["none", "given"])
+def test_every_weight_is_learned(frames: str) -> None:
+    a = Architecture(channels=7, width=4, depth=3, frames=frames)
     network = generator(a)
     network(*inputs(a, (32, 32))).square().mean().backward()
     silent = [name for name, p in network.named_parameters() if p.grad is None]
@@ -85,8 +86,19 @@ def test_items_of_a_batch_do_not_see_each_other(tmp_path: Path) -> None:
             assert torch.allclose(together[i], alone, atol=1e-5)
 
 
+def test_black_and_white_photographs_teach_no_colour() -> None:
+    from sfumato.adversary.invert.paint_task import without_colour
+
+    made = torch.rand(2, 3, 4, 4)
+    real = torch.rand(2, 3, 4, 4)
+    real[0] = real[0].mean(dim=0)
+    kept = without_colour(made, real)
+    assert torch.allclose(kept[0], made[0].mean(dim=0).expand(3, 4, 4))
+    assert torch.equal(kept[1], made[1])
+
+
 def test_the_discriminator_gives_logits_for_small_and_large_crops() -> None:
-    from sfumato.adversary.invert.network import Discriminator
+    from sfumato.adversary.invert.discriminator import Discriminator
 
     for side, left in ((256, 2), (64, 2), (16, 2)):
         made = Discriminator(8, side)(torch.zeros(2, 3, side, side))

@@ -70,6 +70,36 @@ def test_bad_options_are_refused() -> None:
         "neighbours": {"neighbours": 0},
         "radius": {"radius": 0.5},
         "multiple": {"multiple": 3},
+        "covering": {"covering": 2},
     }.items():
         with pytest.raises(InvalidInput, match=name):
             MapOptions(**options)  # type: ignore[arg-type]
+
+
+def test_covering_keypoints_are_those_whose_windows_reach_a_block_large_ones_favoured() -> None:
+    rng = np.random.default_rng(3)
+    points = (rng.random((9, 2)) * 40).astype(np.float32)
+    sizes = rng.uniform(2, 9, 9)
+    options = MapOptions(neighbours=1, multiple=8, framed=True, covering=2)
+    made = map_pixels(points, (40, 40), options, scales=sizes, angles=np.zeros(9))
+    assert made.index.shape == (options.slots, 20, 20)
+    for row in range(20):
+        for column in range(20):
+            middle = np.array([column // 2, row // 2]) * 4 + 1.5  # of 2×2 blocks
+            away = np.linalg.norm(points - middle, axis=1)
+            claim = np.where(away < 3 * sizes, away / sizes**0.75, np.inf)
+            best = np.argsort(claim)[:2]
+            expected = np.where(np.isfinite(claim[best]), best + 1, 0)
+            assert made.index[1:, row, column].tolist() == expected.tolist()
+
+
+def test_a_block_that_no_window_covers_has_no_covering_keypoint() -> None:
+    options = MapOptions(neighbours=1, multiple=16, framed=True, covering=3)
+    made = map_pixels(
+        np.array([[4.0, 4.0]]), (32, 32), options, scales=np.array([2.0]), angles=np.zeros(1)
+    )
+    assert made.index[1].any()
+    assert not made.index[1, 8:].any()
+    assert not made.index[2:].any()
+    empty = map_pixels(np.empty((0, 2)), (32, 32), options, scales=np.empty(0), angles=np.empty(0))
+    assert not empty.index.any()

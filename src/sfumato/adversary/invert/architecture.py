@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 from sfumato.adversary.invert.sparse import STRIDE, MapOptions
@@ -12,7 +13,7 @@ from sfumato.core.errors import DamagedFile, Mismatch
 from sfumato.core.extras import need
 
 NORMS = ("group", "batch", "none")
-FRAMES = ("none", "inferred", "given")
+FRAMES = ("none", "inferred", "given", "either")
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,8 @@ class NetworkShape:
     """What checkpoints tell of a network; CHECKPOINT is what they call themselves."""
 
     CHECKPOINT: ClassVar[str]
+    #: Fields that older files lack, and what networks were without them.
+    LATER: ClassVar[Mapping[str, Any]] = MappingProxyType({})
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -28,9 +31,9 @@ class NetworkShape:
     def from_json(cls, content: Any) -> Self:
         """Read back `to_json`; anything else is damage."""
         wanted = {field.name for field in fields(cls)}
-        if not isinstance(content, Mapping) or set(content) != wanted:
+        if not isinstance(content, Mapping) or {*cls.LATER, *content} != wanted:
             raise DamagedFile("the description of the network is not one; restore the file.")
-        return cls(**content)
+        return cls(**{**cls.LATER, **content})
 
     def check_same(self, other: NetworkShape) -> None:
         """Refuse a checkpoint of another network, naming the first difference."""
@@ -49,21 +52,28 @@ class Architecture(NetworkShape):
 
     kind          input kind, see `encoders.py`; channels columns of its rows, geometry included
     extractor     what the descriptors come from
-    width         channels of the first level; each level doubles them up to max_channels
+    width         channels of the first level, on blocks of 2×2 pixels; the second has three
+                  times as many, each further one twice as many, up to max_channels
     depth         levels, 5 in the paper
+    blocks        convolutions of a level on the way down, and on the way up; the first has one
     embedding     channels of an embedded row
     norm          "batch" as in the paper; "group" suits small batches; or "none"
-    neighbours, radius             see `sparse.MapOptions`
+    neighbours, radius, covering   see `sparse.MapOptions`; covering only with frames
+    patches       channels of the patch that each row is read as, where there are frames
     frames        how the attacker knows sizes and angles of keypoints, see `encoders.py`
     """
 
-    CHECKPOINT: ClassVar[str] = "inversion checkpoint"
+    CHECKPOINT: ClassVar[str] = "painter checkpoint"
+    LATER: ClassVar[Mapping[str, Any]] = MappingProxyType(
+        {"blocks": 1, "patches": 0, "covering": 0}
+    )
 
     kind: str = "raw"
     channels: int = 128
     extractor: str = "sift"
-    width: int = 48
+    width: int = 32
     depth: int = 5
+    blocks: int = 2
     max_channels: int = 256
     embedding: int = 48
     hidden: int = 128
@@ -71,11 +81,15 @@ class Architecture(NetworkShape):
     neighbours: int = 3
     radius: float = 48.0
     frames: str = "none"
+    patches: int = 12
+    covering: int = 3
 
     def __post_init__(self) -> None:
         check_count("channels", self.channels, low=1, high=1 << 16)
         check_count("width", self.width, low=2, high=256)
         check_count("depth", self.depth, low=2, high=7)
+        check_count("blocks", self.blocks, low=1, high=8)
+        check_count("patches", self.patches, low=0, high=64)
         check_count("max_channels", self.max_channels, low=self.width, high=4096)
         check_count("embedding", self.embedding, low=2, high=1024)
         check_count("hidden", self.hidden, low=2, high=4096)
@@ -85,7 +99,9 @@ class Architecture(NetworkShape):
 
     @property
     def map_options(self) -> MapOptions:
-        return MapOptions(self.neighbours, self.radius, STRIDE << (self.depth - 1), self.framed)
+        covering = self.covering if self.framed else 0
+        multiple = STRIDE << (self.depth - 1)
+        return MapOptions(self.neighbours, self.radius, multiple, self.framed, covering)
 
     @property
     def framed(self) -> bool:
@@ -95,7 +111,8 @@ class Architecture(NetworkShape):
     @property
     def levels(self) -> tuple[int, ...]:
         """Channels of each level, finest first."""
-        return tuple(min(self.width << i, self.max_channels) for i in range(self.depth))
+        deeper = (min(3 * self.width << i, self.max_channels) for i in range(self.depth - 1))
+        return (self.width, *deeper)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.adversary.invert.levels import even_out
 from sfumato.core.arrays import read_arrays
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput, UnreadableImage
@@ -38,11 +39,13 @@ class CropOptions:
     variants       different crops per picture; more need more cache, then repeat
     max_keypoints  only the strongest of a crop
     cache_gb       no more than this is kept on disk; what does not fit is made again
+    levels         even out faded scans before anything else, see `levels.py`
     """
 
     variants: int = 8
     max_keypoints: int = 1000
     cache_gb: float = 4.0
+    levels: bool = False
 
     def __post_init__(self) -> None:
         check_count("variants", self.variants, low=1)
@@ -169,7 +172,8 @@ class CropSource(Generic[E_co]):
         return Crop(picture, extract(picture, self.recipe.extractor, max_keypoints=most))
 
     def _crop(self, number: int, variant: int) -> Crop:
-        text = f"{self.recipe.label} {self.seed} {variant} {self.pictures.names[number]}"
+        levels = "levels " if self.recipe.options.levels else ""
+        text = f"{self.recipe.label} {levels}{self.seed} {variant} {self.pictures.names[number]}"
         key = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:32]
         file = None if self.cache is None else self.cache / f"{key}.npz"
         kept = None if file is None else self._read(file)
@@ -177,7 +181,10 @@ class CropSource(Generic[E_co]):
             return kept
         rng = np.random.default_rng([self.seed, 3, int(key[:15], 16)])
         side = self.recipe.side(rng)
-        crop = self._described(random_crop(decode_image(self.pictures.paths[number]), side, rng))
+        image = decode_image(self.pictures.paths[number])
+        if self.recipe.options.levels:
+            image = even_out(image, rng)
+        crop = self._described(random_crop(image, side, rng))
         if file is not None:
             self._write(file, crop)
         return crop
@@ -208,7 +215,8 @@ class CropSource(Generic[E_co]):
 def random_crop(image: NDArray[np.uint8], side: int, rng: np.random.Generator) -> NDArray[np.uint8]:
     """A square at a random place and scale, mirrored half of the time."""
     short = min(image.shape[:2])
-    image = _resize(image, rng.uniform(side / short, 1))
+    fitting = side / short
+    image = _resize(image, rng.uniform(fitting, 1) if fitting < 1 else fitting)
     top, left = (int(rng.integers(length - side + 1)) for length in image.shape[:2])
     cut = image[top : top + side, left : left + side]
     return np.ascontiguousarray(cut[:, ::-1] if rng.random() < 0.5 else cut)

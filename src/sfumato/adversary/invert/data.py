@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.adversary.invert.crops import Crop, CropOptions
-from sfumato.adversary.invert.encoders import Encoded, Source, encode
+from sfumato.adversary.invert.encoders import Encoded, Source, as_released, encode
 from sfumato.adversary.invert.sparse import MapOptions, PixelMap, map_pixels
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
@@ -54,6 +54,9 @@ class View:
 
     def encode(self, features: Features, seed: int) -> Encoded:
         seen = features if self.release is None else self.release(features, seed)
+        if self.frames == "either" and isinstance(seen, Features) and seed % 2:
+            # Half of the examples as a release would carry them, so that both kinds are learned.
+            seen = as_released(seen)
         return encode(seen, self.kind, dictionary=self.dictionary, frames=self.frames)
 
 

@@ -5,11 +5,12 @@ positions   nothing but that there is a keypoint: the baseline
 words       the m dictionary words of a private release, stacked
 subspace    offset and basis of a lifted descriptor, stacked (the direct inversion attack)
 
-A release holds no keypoint's size and angle, its frame. Three attackers differ in that:
+A release holds no keypoint's size and angle, its frame. Four attackers differ in that:
 
 none        does without
 inferred    guesses each frame from the descriptor and its neighbours, see `keypoint_angles.py`
 given       knows them: a declared, stronger attacker, for features only
+either      reads features with the frames they come with, and infers those of a release
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ from sfumato.core.releases import KeypointRelease, PlainRelease, SubspaceRelease
 from sfumato.core.types import Features
 from sfumato.dictionary import Dictionary
 from sfumato.features.extractors import EXTRACTORS
+
+#: Certainty of inferred frames beside given ones, whose is 1.
+_INFERRED = 0.5
 
 Source = Features | KeypointRelease
 Rows = NDArray[np.float32]
@@ -67,6 +71,8 @@ def encode(
     seen = Encoded(rows, source.keypoints, source.image_size)
     if check_frames(frames) == "none":
         return seen
+    if frames == "either" and isinstance(source, Features):
+        return with_frames(seen, source.scales, source.angles)
     if frames == "given":
         if not isinstance(source, Features):
             raise InvalidInput(
@@ -76,21 +82,44 @@ def encode(
         return with_frames(seen, source.scales, source.angles)
     if kind != "raw":
         raise InvalidInput(f"frames are inferred from descriptors; kind must be raw, not {kind}.")
-    return infer(seen, source.extractor)
+    return infer(seen, source.extractor, _INFERRED if frames == "either" else 1.0)
 
 
-def infer(seen: Encoded, extractor: str) -> Encoded:
+def as_released(features: Features) -> PlainRelease:
+    """What is sent of features without protection: no size and no angle of a keypoint."""
+    return PlainRelease(
+        descriptors=features.descriptors,
+        keypoints=features.keypoints,
+        image_size=features.image_size,
+        extractor=features.extractor,
+        reproducible=True,
+    )
+
+
+def infer(seen: Encoded, extractor: str, certainty: float = 1.0) -> Encoded:
     """Rows of raw or recovered descriptors with the frames their neighbours give away."""
     from sfumato.adversary.invert.keypoint_angles import infer_frames
 
-    return with_frames(seen, *infer_frames(seen.rows, seen.keypoints, seen.image_size, extractor))
+    frames = infer_frames(seen.rows, seen.keypoints, seen.image_size, extractor)
+    return with_frames(seen, *frames, certainty=certainty)
 
 
-def with_frames(seen: Encoded, scales: NDArray[Any], angles: NDArray[Any]) -> Encoded:
-    """Each row followed by log diameter, cosine and sine of the angle."""
+def with_frames(
+    seen: Encoded,
+    scales: NDArray[Any],
+    angles: NDArray[Any],
+    *,
+    certainty: float | NDArray[Any] = 1.0,
+) -> Encoded:
+    """Each row followed by log diameter, cosine and sine of the angle.
+
+    certainty  length of (cosine, sine), one or one per row: a network for both kinds of frames
+               must know which it is given
+    """
     scales, angles = scales.astype(np.float32), angles.astype(np.float32)
     turn = np.deg2rad(np.maximum(angles, 0))
-    own = np.stack([np.log2(np.maximum(scales, 1)), np.cos(turn), np.sin(turn)], axis=1)
+    cos, sin = certainty * np.cos(turn), certainty * np.sin(turn)
+    own = np.stack([np.log2(np.maximum(scales, 1)), cos, sin], axis=1)
     rows = np.hstack([seen.rows, own.astype(np.float32)])
     return Encoded(rows, seen.keypoints, seen.image_size, scales, angles)
 

@@ -49,7 +49,7 @@ def export_onnx(run: str | Path, output: str | Path, *, compact: bool = False) -
     a = checkpoint.architecture
     generator = Generator(a).eval()
     load_weights(generator, checkpoint.parts["average"])
-    half, k, c = a.map_options.multiple, a.neighbours, a.map_options.coordinates
+    half, k, c = a.map_options.multiple, a.map_options.slots, a.map_options.coordinates
     example = (
         torch.zeros(3, a.channels),
         torch.ones(1, k, half, half, dtype=torch.int64),

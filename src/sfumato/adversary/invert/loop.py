@@ -32,6 +32,8 @@ from sfumato.adversary.invert.train import RunOptions, TrainReport
 from sfumato.core.errors import InvalidInput, SfumatoError
 from sfumato.core.progress import Progress
 
+_HOURS = "clock.cpu_hours"
+
 
 class Learner:
     """A network and the optimizer that updates it."""
@@ -95,7 +97,10 @@ class Task(Protocol):
 
 
 class Training(Generic[Shape]):
-    """A run: task, running average of the network, and where it stands."""
+    """A run: task, running average of the network, and where it stands.
+
+    tell  called with step, CPU hours and scores at each checkpoint
+    """
 
     def __init__(
         self,
@@ -106,16 +111,19 @@ class Training(Generic[Shape]):
         settings: Mapping[str, Any],
         run: Path,
         progress: Progress,
+        tell: Callable[[int, float, Mapping[str, float]], None] | None = None,
     ) -> None:
         if options.threads is not None:
             torch.set_num_threads(options.threads)
         self.architecture, self.options, self.settings = architecture, options, settings
-        self.source, self.run, self.progress = source, run, progress
+        self.source, self.run, self.progress, self.tell = source, run, progress, tell
         device = _device(options.device)
         torch.manual_seed(options.seed)
         self.task = make_task(device)
         self.average = copy.deepcopy(self.task.learner.network).eval()
         self.step = 0
+        self.cpu_hours_before = 0.0
+        self.begun_cpu = time.process_time()
         self.losses: list[tuple[float, ...]] = []
         self.scores: dict[str, float] = {}
 
@@ -126,7 +134,8 @@ class Training(Generic[Shape]):
         if checkpoint is not None:
             check_resumable(checkpoint, self.architecture, self.settings)
             self._restore(checkpoint)
-        begun, saved = time.monotonic(), -1
+        begun = kept = time.monotonic()
+        saved = -1
         with ThreadPoolExecutor(1, thread_name_prefix="sfumato-examples") as pool:
             coming = pool.submit(self.source.batch, self.step, options.batch)
             while self.step < options.steps:
@@ -135,12 +144,12 @@ class Training(Generic[Shape]):
                     coming = pool.submit(self.source.batch, self.step + 1, options.batch)
                 self._train_step(examples)
                 self.progress(self._stage(), self.step, options.steps)
-                late = options.max_minutes is not None and (
-                    time.monotonic() - begun > 60 * options.max_minutes
-                )
-                if late or self.step % options.checkpoint_every == 0:
+                now = time.monotonic()
+                late = options.max_minutes is not None and now - begun > 60 * options.max_minutes
+                due = now - kept > 60 * options.checkpoint_minutes
+                if late or due or self.step % options.checkpoint_every == 0:
                     self._save()
-                    saved = self.step
+                    saved, kept = self.step, time.monotonic()
                 if late:
                     break
         if saved != self.step:
@@ -194,6 +203,8 @@ class Training(Generic[Shape]):
         for name, other in self.task.others.items():
             state |= _prefixed(name, _arrays(other.network))
             state |= _prefixed(f"{name}_adam", other.optimizer_arrays())
+        hours = self.cpu_hours_before + (time.process_time() - self.begun_cpu) / 3600
+        state[_HOURS] = np.array([hours])
         parts = {
             "generator": _arrays(learner.network),
             "average": _arrays(self.average),
@@ -204,6 +215,8 @@ class Training(Generic[Shape]):
             self.run,
             Checkpoint(self.step, self.architecture, self.settings, parts, losses, self.scores),
         )
+        if self.tell is not None:
+            self.tell(self.step, hours, self.scores)
 
     def _restore(self, checkpoint: Checkpoint[Shape]) -> None:
         state = checkpoint.parts["state"]
@@ -215,6 +228,8 @@ class Training(Generic[Shape]):
             other.restore_optimizer(_below(f"{name}_adam", state))
         self.step, self.scores = checkpoint.step, dict(checkpoint.scores)
         self.losses = [tuple(map(float, row)) for row in checkpoint.losses]
+        if _HOURS in state:  # older runs did not count them
+            self.cpu_hours_before = float(state[_HOURS][0])
 
 
 def load_weights(network: Any, arrays: Mapping[str, NDArray[Any]]) -> None:

@@ -1,4 +1,4 @@
-"""Generator and discriminator [reverse §3], with the sparse input gathered, not stored.
+"""The generator [reverse §3], with the sparse input gathered, not stored.
 
 The paper feeds an H×W×C map that is zero but for a few hundred pixels. Here every row is
 embedded once, and blocks of 2×2 pixels gather the embeddings of their nearest keypoints and
@@ -18,6 +18,7 @@ from torch import nn
 from torch.nn import functional
 
 from sfumato.adversary.invert.architecture import Architecture
+from sfumato.adversary.invert.patches import Patches
 from sfumato.adversary.invert.sparse import STRIDE
 
 #: Wavelengths of the waves that tell a pixel its place, in pixels and in diameters.
@@ -37,15 +38,24 @@ class Generator(nn.Module):  # type: ignore[misc,unused-ignore]
     def __init__(self, architecture: Architecture) -> None:
         super().__init__()
         a = self.architecture = architecture
+        self.patches = Patches(a) if a.framed and a.patches else None
+        #: Where the network learns who is around: patches say it at the first level.
+        self.context_level = 0 if self.patches is None else 1
         self.embed = nn.Sequential(
             nn.Linear(a.channels, a.hidden), nn.ReLU(), nn.Linear(a.hidden, a.embedding)
         )
         places = 4 + 4 * len(WAVES_PIXELS) + (2 + 4 * len(WAVES_OWN) if a.framed else 0)
         self.place = nn.Conv2d(places, a.embedding, 1)
-        self.mix = nn.Conv2d(a.neighbours * a.embedding, a.width, 1)
         levels = a.levels
+        context = levels[self.context_level]
+        self.mix = nn.Conv2d(a.neighbours * a.embedding, context, 1)
+        inputs = [0, *levels[:-1]]
+        if self.patches is not None:
+            inputs[0] = a.width
+        inputs[self.context_level] += context
+        blocks = [1] + [a.blocks] * (a.depth - 1)
         self.down = nn.ModuleList(
-            _block(levels[max(i - 1, 0)], levels[i], a.norm) for i in range(a.depth)
+            _Level(inputs[i], levels[i], blocks[i], a.norm) for i in range(a.depth)
         )
         self.bottom = _block(levels[-1], levels[-1], a.norm)
         # Channels are reduced before upsampling, where a pixel is a quarter of the work.
@@ -53,21 +63,46 @@ class Generator(nn.Module):  # type: ignore[misc,unused-ignore]
             nn.Conv2d(levels[i + 1], levels[i], 1) for i in range(a.depth - 1)
         )
         self.up = nn.ModuleList(
-            _block(2 * levels[i], levels[i], a.norm) for i in range(a.depth - 1)
+            _Level(2 * levels[i], levels[i], blocks[i], a.norm) for i in range(a.depth - 1)
         )
-        self.last = nn.Conv2d(a.width, 3 * STRIDE**2, 3, padding=1)
+        self.brightness = nn.Conv2d(a.width, STRIDE**2, 3, padding=1)
+        self.colour = nn.Conv2d(levels[1], 2, 3, padding=1)
 
     def forward(self, rows: Any, index: Any, offsets: Any) -> Any:
-        x = functional.relu(self.mix(self._look_around(rows, index, offsets)))
+        level, near = self.context_level, self.architecture.neighbours
+        step = 1 << level
+        context = functional.relu(
+            self.mix(
+                self._look_around(
+                    rows, index[:, :near, ::step, ::step], offsets[:, :near, :, ::step, ::step]
+                )
+            )
+        )
+        x = context if self.patches is None else self.patches(rows, index, offsets)
         kept = []
         for i, block in enumerate(self.down):
-            x = block(x if i == 0 else functional.max_pool2d(x, 2))
+            if i:
+                x = functional.max_pool2d(x, 2)
+            if i and i == level:
+                x = torch.cat([x, context], dim=1)
+            x = block(x)
             kept.append(x)
-        x = self.bottom(x)
+        x = colour = self.bottom(x)
         for i in reversed(range(len(self.up))):
             x = functional.interpolate(self.reduce[i](x), scale_factor=2.0, mode="nearest")
             x = self.up[i](torch.cat([x, kept[i]], dim=1))
-        return torch.sigmoid(functional.pixel_shuffle(self.last(x), STRIDE))
+            if i == 1:
+                colour = x
+        return self._as_rgb(self.brightness(x), self.colour(colour))
+
+    def _as_rgb(self, brightness: Any, colour: Any) -> Any:
+        """Brightness of every pixel, colour of 4×4 of them at once: eyes and JPEG do the same."""
+        y = functional.pixel_shuffle(brightness, STRIDE)
+        cb, cr = functional.interpolate(
+            colour, scale_factor=2.0 * STRIDE, mode="bilinear", align_corners=False
+        ).split(1, dim=1)
+        rgb = [y + 1.402 * cr, y - 0.344 * cb - 0.714 * cr, y + 1.772 * cb]
+        return torch.sigmoid(torch.cat(rgb, dim=1))
 
     def _look_around(self, rows: Any, index: Any, offsets: Any) -> Any:
         """(B, k·E, H/2, W/2): each block's keypoints, and its place relative to them."""
@@ -96,6 +131,21 @@ def _sines(values: Any, frequencies: list[float]) -> list[Any]:
     return [wave(values * f) for f in frequencies for wave in (torch.sin, torch.cos)]
 
 
+class _Level(nn.Module):  # type: ignore[misc,unused-ignore]
+    """Convolutions of one level; from the second on each adds to what came before."""
+
+    def __init__(self, inputs: int, outputs: int, blocks: int, norm: str) -> None:
+        super().__init__()
+        self.first = _block(inputs, outputs, norm)
+        self.others = nn.ModuleList(_block(outputs, outputs, norm) for _ in range(blocks - 1))
+
+    def forward(self, x: Any) -> Any:
+        x = self.first(x)
+        for block in self.others:
+            x = x + block(x)
+        return x
+
+
 def _block(inputs: int, outputs: int, norm: str) -> Any:
     """3×3 convolution, normalisation, ReLU."""
     layers: list[Any] = [nn.Conv2d(inputs, outputs, 3, padding=1, bias=norm == "none")]
@@ -105,30 +155,3 @@ def _block(inputs: int, outputs: int, norm: str) -> Any:
         # Groups of about eight channels: one silent channel alone would be blown up to noise.
         layers.append(nn.GroupNorm(math.gcd(outputs, max(outputs // 8, 1)), outputs, eps=1e-4))
     return nn.Sequential(*layers, nn.ReLU())
-
-
-class Discriminator(nn.Module):  # type: ignore[misc,unused-ignore]
-    """Is this picture a photograph? Logits, several per picture; a sigmoid makes them odds.
-
-    4×4 convolutions of stride 2 with width, width/2, … channels (256 to 4 in the paper),
-    leaky ReLU .2, batch normalisation except in the first and last; the last has no
-    activation. Seven layers leave 2×2 of a 256×256 picture; smaller ones get fewer.
-    """
-
-    def __init__(self, width: int = 256, side: int = 256) -> None:
-        super().__init__()
-        layers = max(2, min(7, side.bit_length() - 2))
-        channels = [3, *(max(width >> i, 1) for i in range(layers))]
-        parts: list[Any] = []
-        for i in range(layers):
-            first, last = i == 0, i == layers - 1
-            plain = first or last
-            parts.append(nn.Conv2d(channels[i], channels[i + 1], 4, stride=2, padding=1))
-            if not plain:
-                parts.append(nn.BatchNorm2d(channels[i + 1]))
-            if not last:
-                parts.append(nn.LeakyReLU(0.2))
-        self.layers = nn.Sequential(*parts)
-
-    def forward(self, pictures: Any) -> Any:
-        return self.layers(pictures)

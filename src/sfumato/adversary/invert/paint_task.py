@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from sfumato.adversary.invert.architecture import Architecture
 from sfumato.adversary.invert.data import Example
+from sfumato.adversary.invert.discriminator import Discriminator
 from sfumato.adversary.invert.loop import Learner, load_weights
 from sfumato.adversary.invert.losses import Perceptual, critic_loss, fooling_loss, structure_loss
-from sfumato.adversary.invert.network import Discriminator, Generator
+from sfumato.adversary.invert.network import Generator
 from sfumato.adversary.invert.sheet import score, write_sheet
 from sfumato.adversary.invert.start_from import Start
 from sfumato.adversary.invert.train import TrainOptions
@@ -26,6 +27,8 @@ from sfumato.adversary.invert.vgg16 import find_vgg16
 from sfumato.core.errors import InvalidInput
 
 _WARM_UP = 200
+#: Photographs whose colours differ by less than this on average are black and white.
+_GREY = 0.02
 
 
 class PaintTask:
@@ -73,7 +76,7 @@ class PaintTask:
         real = real.permute(0, 3, 1, 2).float() / 255
         with torch.autocast(self.device.type, torch.bfloat16, enabled=o.mixed_precision):
             made = self.learner.network(*collate(examples, self.device))
-        made = made.float()
+        made = without_colour(made.float(), real)
         parts: dict[str, Any] = dict.fromkeys(self.loss_names, torch.zeros(()))
         total = parts["l1"] = (made - real).abs().mean()
         if o.structure > 0:
@@ -123,6 +126,13 @@ def collate(examples: Sequence[Example], device: Any) -> tuple[Any, Any, Any]:
     arrays = (np.concatenate(rows), np.stack(index), offsets)
     table, places, away = (torch.from_numpy(array).to(device) for array in arrays)
     return table, places, away
+
+
+def without_colour(made: Any, real: Any) -> Any:
+    """Reconstructions in grey where the photograph is: it says nothing about colours."""
+    spread = (real.amax(dim=1) - real.amin(dim=1)).mean(dim=(1, 2))
+    grey = (spread < _GREY).view(-1, 1, 1, 1)
+    return torch.where(grey, made.mean(dim=1, keepdim=True), made) if bool(grey.any()) else made
 
 
 def _window(size: Any, side: int, rng: np.random.Generator) -> tuple[Any, ...]:

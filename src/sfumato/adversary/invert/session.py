@@ -86,7 +86,7 @@ def _check_inputs(file: OnnxFile, architecture: Architecture) -> None:
         )
     wanted = {
         "channels": (shapes["rows"][1], architecture.channels),
-        "neighbours": (shapes["index"][1], architecture.neighbours),
+        "neighbours": (shapes["index"][1], architecture.map_options.slots),
         "coordinates": (shapes["offsets"][2], architecture.map_options.coordinates),
     }
     for name, (real, described) in wanted.items():

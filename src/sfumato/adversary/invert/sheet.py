@@ -1,4 +1,4 @@
-"""Validation pictures beside their reconstructions, and two numbers about them."""
+"""Pictures beside their reconstructions, and two numbers about them."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def score(
 
 
 def write_sheet(
-    path: Path, real: Sequence[NDArray[np.uint8]], made: Sequence[NDArray[np.float32]]
+    path: Path, real: Sequence[NDArray[np.uint8]], *made: Sequence[NDArray[np.float32]]
 ) -> None:
-    """A PNG with the pictures in the upper row and their reconstructions below."""
-    tall = max(picture.shape[0] for picture in real)
+    """A PNG with the pictures in the upper row and their reconstructions in rows below."""
+    tall = max(picture.shape[0] for picture in real) + _GAP
     wide = sum(picture.shape[1] + _GAP for picture in real) - _GAP
-    sheet = np.full((2 * tall + _GAP, wide, 3), 255, dtype=np.uint8)
+    sheet = np.full((tall * (1 + len(made)) - _GAP, wide, 3), 255, dtype=np.uint8)
     left = 0
-    for picture, guess in zip(real, made, strict=True):
-        height, width = picture.shape[:2]
-        sheet[:height, left : left + width] = picture
-        low = tall + _GAP
-        sheet[low : low + height, left : left + width] = to_pixels(guess)
+    for column in zip(real, *made, strict=True):
+        height, width = column[0].shape[:2]
+        for row, picture in enumerate(column):
+            shown = picture if row == 0 else to_pixels(picture)
+            sheet[row * tall : row * tall + height, left : left + width] = shown
         left += width + _GAP
     data = io.BytesIO()
     Image.fromarray(sheet).save(data, format="PNG")

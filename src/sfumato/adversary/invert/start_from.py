@@ -1,8 +1,8 @@
 """Begin a run with what another network has learned: painting is the same for every input.
 
 Where the new network is given more than the old one, the new inputs begin at weight zero, so
-that it starts as the old one. Where it reads other rows, their embedding is learned anew and
-only the painter is taken over.
+that it starts as the old one. Where it reads other rows, or gets frames that the old one had
+none of, what reads them is learned anew and only the painter is taken over.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from sfumato.core.errors import Mismatch
 
 #: May differ between the two networks; everything else is the painter.
 _INPUT = ("kind", "extractor", "channels", "frames")
+#: Parts of the network that read rows.
+_READERS = ("embed.", "patches.decode.")
 
 
 @dataclass(frozen=True)
@@ -52,9 +54,11 @@ class Start:
         )
         filled = {}
         for name, fresh in blank.items():
-            old = self.weights[name]
-            if name.startswith("embed.") and not same_rows:
+            old = self.weights.get(name)
+            if old is None or (name.startswith(_READERS) and not same_rows):
                 filled[name] = fresh
+            elif old.shape[0] != fresh.shape[0]:
+                filled[name] = fresh  # looks at another level of the picture
             elif old.shape == fresh.shape:
                 filled[name] = old
             else:

@@ -7,7 +7,7 @@ learned.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,6 +16,7 @@ from sfumato.adversary.invert.architecture import Architecture, check_torch
 from sfumato.adversary.invert.checkpoints import RunLock, find_checkpoint
 from sfumato.adversary.invert.crops import CropOptions, CropSource, Pictures, find_pictures
 from sfumato.adversary.invert.data import DataOptions, PaintRecipe, View
+from sfumato.adversary.invert.model_card import read_provenance, write_card
 from sfumato.adversary.invert.start_from import Start
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
@@ -29,6 +30,7 @@ class RunOptions:
     steps             of `batch` pictures each; the learning rate falls over them
     average           weights that are exported are a running average with this memory
     checkpoint_every  steps; a killed run loses at most these
+    checkpoint_minutes  and at most this long, where steps are slow
     max_minutes       stop with a checkpoint after this long; the same call goes on
     threads           of torch; None leaves its choice
     device            cpu, or cuda where there is one
@@ -39,6 +41,7 @@ class RunOptions:
     learning_rate: float
     average: float
     checkpoint_every: int
+    checkpoint_minutes: float = 10.0
     max_minutes: float | None = None
     seed: int = 0
     threads: int | None = None
@@ -48,6 +51,7 @@ class RunOptions:
     FREE: ClassVar[tuple[str, ...]] = (
         "steps",
         "checkpoint_every",
+        "checkpoint_minutes",
         "max_minutes",
         "threads",
         "device",
@@ -171,6 +175,8 @@ def train_inversion(
     start_from    a run or checkpoint whose painter is taken over, see `start_from.py`
     cache         where features of crops are kept; None is `output`/cache
 
+    `output`/card.md tells what the network was made of, see `model_card.py`.
+
     Killed at any moment, the same call goes on from the last checkpoint and gives the same
     losses, to the last digit on the same machine with the same number of threads. Nothing is
     downloaded.
@@ -203,14 +209,18 @@ def train_inversion(
         "steps_before": 0 if start is None else start.steps,
         "view": view.label,
     }
+    provenance = read_provenance(pictures)
     from sfumato.adversary.invert.loop import Training
     from sfumato.adversary.invert.paint_task import PaintTask
+
+    def tell(step: int, cpu_hours: float, scores: Mapping[str, float]) -> None:
+        write_card(run, wanted, settings, provenance, step=step, cpu_hours=cpu_hours, scores=scores)
 
     def make_task(device: Any) -> PaintTask:
         examples = shown.whole_spread(options.validation_pictures)
         return PaintTask(wanted, options, data.crop, len(source), examples, start, device)
 
     with RunLock(run):
-        training = Training(make_task, wanted, options, source, settings, run, progress)
+        training = Training(make_task, wanted, options, source, settings, run, progress, tell)
         report = training.run_all()
     return replace(report, left_out=pictures.unreadable + pictures.small)

@@ -32,7 +32,9 @@ def turned(seen: Encoded, quarters: int) -> Encoded:
     if quarters == 0 or seen.angles is None or seen.scales is None:
         return moved
     bare = replace(moved, rows=seen.rows[:, :-_FRAME], scales=None, angles=None)
-    return with_frames(bare, seen.scales, (seen.angles + 90 * quarters) % 360)
+    certainty = np.hypot(seen.rows[:, -2], seen.rows[:, -1])
+    angles = (seen.angles + 90 * quarters) % 360
+    return with_frames(bare, seen.scales, angles, certainty=certainty)
 
 
 def turned_positions(

@@ -55,7 +55,8 @@ def test_the_same_queries_are_asked_in_every_map(tmp_path: Path) -> None:
     scene = write_scene(tmp_path / "scene", num_images=7)
     photos = tmp_path / "photos"
     photos.mkdir()
-    Image.fromarray(data.camera()[:200, :300]).save(photos / "a.png")
+    picture = data.camera()  # type: ignore[no-untyped-call]
+    Image.fromarray(picture[:200, :300]).save(photos / "a.png")
     settings = Settings(data=(scene,), photos=photos, epsilons=(12.0,), times=(1, 2), words=1024)
     path = tmp_path / "out" / "outcomes.jsonl"
     run_growth(settings, path)

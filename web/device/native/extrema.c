@@ -101,8 +101,8 @@ int detect_octave(const Octave *octave, int32_t index, float *rows) {
         for (int32_t layer = 0; layer < DIFFERENCES; layer++) {
             for (int32_t k = 0; k < RING; k++)
                 lines[layer][k] = rows + (layer * RING + (y + 1 + k) % RING) * (stride + 8);
-            const float *one = octave->blurred[layer] + (uint64_t)y * stride;
-            const float *two = octave->blurred[layer + 1] + (uint64_t)y * stride;
+            const float *one = octave->blurred[layer] + (int64_t)y * stride;
+            const float *two = octave->blurred[layer + 1] + (int64_t)y * stride;
             for (int32_t x = 0; x < stride; x += 4)
                 store(lines[layer][2] + x, load(two + x) - load(one + x));
         }

@@ -22,7 +22,7 @@ static void histogram(const Octave *octave, int32_t column, int32_t row, float s
     int32_t bottom = row + radius > octave->height - 2 ? octave->height - 2 : row + radius;
     const i32x4 places = {0, 1, 2, 3};
     for (int32_t y = top; y <= bottom; y++) {
-        const float *line = octave->blurred[0] + (uint64_t)y * stride;
+        const float *line = octave->blurred[0] + (int64_t)y * stride;
         f32x4 down = splat(weights[y < row ? row - y : y - row]);
         for (int32_t x = left; x <= right; x += 4) {
             f32x4 dx = load(line + x + 1) - load(line + x - 1);

@@ -8,9 +8,9 @@
 void double_size(const uint8_t *gray, int32_t width, int32_t height, float *to, int32_t stride) {
     /* Pixel x lands on 2x exactly; between two pixels lies their mean, and the last one repeats. */
     for (int32_t y = 0; y < 2 * height; y++) {
-        const uint8_t *above = gray + (uint64_t)(y / 2) * width;
+        const uint8_t *above = gray + (int64_t)(y / 2) * width;
         const uint8_t *below = (y & 1) && y / 2 + 1 < height ? above + width : above;
-        float *line = to + (uint64_t)y * stride;
+        float *line = to + (int64_t)y * stride;
         for (int32_t x = 0; x < width; x++) {
             int32_t next = x + 1 < width ? x + 1 : x;
             int32_t here = above[x] + below[x], there = above[next] + below[next];
@@ -68,8 +68,8 @@ void blur(const float *from, float *to, const Octave *size, double sigma, float 
     for (int32_t y = 0; y < height; y++) {
         const float *lines[2 * MAX_RADIUS + 1];
         for (int32_t k = -radius; k <= radius; k++)
-            lines[radius + k] = from + (uint64_t)mirrored(y + k, height) * stride;
-        float *line = to + (uint64_t)y * stride;
+            lines[radius + k] = from + (int64_t)mirrored(y + k, height) * stride;
+        float *line = to + (int64_t)y * stride;
         switch (radius) {
         case 5: blur_row(lines, line, width, stride, kernel, 5, row); break;
         case 6: blur_row(lines, line, width, stride, kernel, 6, row); break;
@@ -94,8 +94,8 @@ void fill_octave(Octave *octave, float *row) {
 /* Every second pixel of the layer whose σ is twice that of the first. */
 void halve(const Octave *finer, Octave *coarser) {
     for (int32_t y = 0; y < coarser->height; y++) {
-        const float *from = finer->blurred[LAYERS] + (uint64_t)(2 * y) * finer->stride;
-        float *to = coarser->blurred[0] + (uint64_t)y * coarser->stride;
+        const float *from = finer->blurred[LAYERS] + (int64_t)(2 * y) * finer->stride;
+        float *to = coarser->blurred[0] + (int64_t)y * coarser->stride;
         for (int32_t x = 0; x < coarser->width; x++) to[x] = from[2 * x];
         for (int32_t x = coarser->width; x < coarser->stride; x++) to[x] = 0;
     }

@@ -1,0 +1,28 @@
+/** The golden files of tests/golden_sift.py. */
+import type { Picture } from "../src/types.ts";
+import { goldenBytes, goldenJson } from "./golden.ts";
+
+export interface GoldenSift {
+  readonly picture: Picture;
+  readonly count: number;
+  /** x, y, diameter, angle and score of each keypoint. */
+  readonly keypoints: Float32Array;
+  readonly descriptors: Uint8Array;
+  /** The nearest word of bsds-16k of each descriptor. */
+  readonly words: Uint32Array;
+}
+
+export function goldenSift(name: string): GoldenSift {
+  const sizes = goldenJson(`sift/${name}.json`) as Record<"width" | "height" | "channels" | "keypoints", number>;
+  const { width, height, keypoints: count } = sizes;
+  const bytes = goldenBytes(`sift/${name}.bin`);
+  let end = 0;
+  const next = (length: number) => bytes.slice(end, (end += length));
+  return {
+    picture: { width, height, data: next(width * height * sizes.channels) },
+    count,
+    keypoints: new Float32Array(next(20 * count).buffer),
+    descriptors: next(128 * count),
+    words: new Uint32Array(next(4 * count).buffer),
+  };
+}

@@ -148,9 +148,9 @@ def compare(name: str, pictures: Iterable[NDArray[np.uint8]], browser: Browser) 
         ratios.append(ours.seconds / theirs.seconds)
     gaps = np.concatenate(distances)
     print(
-        f"{name:<16}{len(ratios):>7}{counts[0]:>9,}{counts[1]:>9,}{100 * found / counts[0]:>11.2f} %"
-        f"{np.median(gaps):>8.1f}{np.percentile(gaps, 95):>6.1f}{100 * same / counts[0]:>9.2f} %"
-        f"{other_words:>8}{np.median(ratios):>9.2f}",
+        f"{name:<16}{len(ratios):>7}{counts[0]:>9,}{counts[1]:>9,}"
+        f"{100 * found / counts[0]:>11.2f} %{np.median(gaps):>8.1f}{np.percentile(gaps, 95):>6.1f}"
+        f"{100 * same / counts[0]:>9.2f} %{other_words:>8}{np.median(ratios):>9.2f}",
         flush=True,
     )
 

@@ -4,9 +4,10 @@
     python tests/golden_sift.py --overwrite  write all anew, after a change that was meant
 
 `NAME.json` says the sizes. `NAME.bin` holds, one after the other: pixels (RGBA, or one byte of
-gray), N rows of x, y, diameter, angle and score (float32), N descriptors (128 bytes), and N words
-of the dictionary bsds-16k (uint32); numbers are little-endian. The device in the browser
-(`web/device`) is tested against them.
+gray), N rows of x, y, diameter, angle and score (float32), N descriptors (128 bytes), and for each
+number of words in LEVELS the nearest words of N descriptors in the bundled dictionary open-64k
+(uint32); numbers are little-endian. The device in the browser (`web/device`) is tested against
+them.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from sfumato.dictionary import Dictionary
 from sfumato.features import extract
 
 FOLDER = Path(__file__).parent / "golden" / "sift"
+#: Numbers of words: the first are compared one by one, the last two in cells.
+LEVELS = (1024, 8192, 16_384, 32_768, 65_536)
 
 
 def pictures() -> dict[str, NDArray[np.uint8]]:
@@ -37,20 +40,26 @@ def pictures() -> dict[str, NDArray[np.uint8]]:
 def content(picture: NDArray[np.uint8]) -> tuple[str, bytes]:
     """What both files of a picture hold."""
     features = extract(picture)
-    words = Dictionary.load("bsds-16k").nearest(features.descriptors)
     sizes = {
         "width": picture.shape[1],
         "height": picture.shape[0],
         "channels": 1 if picture.ndim == 2 else 4,
         "keypoints": len(features),
+        "levels": LEVELS,
     }
     parts = (
         np.ascontiguousarray(picture),
         rows_of(features).astype("<f4"),
         features.descriptors,
-        words.astype("<u4"),
+        words_of(features.descriptors).astype("<u4"),
     )
     return json.dumps(sizes, indent=1) + "\n", b"".join(part.tobytes() for part in parts)
+
+
+def words_of(descriptors: NDArray[np.uint8]) -> NDArray[np.uint32]:
+    """The nearest words, a row for each of LEVELS."""
+    dictionary = Dictionary.load("open-64k")
+    return np.stack([dictionary.at(size).nearest(descriptors) for size in LEVELS])
 
 
 def rows_of(features: Features) -> NDArray[np.float32]:

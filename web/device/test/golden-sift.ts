@@ -8,12 +8,20 @@ export interface GoldenSift {
   /** x, y, diameter, angle and score of each keypoint. */
   readonly keypoints: Float32Array;
   readonly descriptors: Uint8Array;
-  /** The nearest word of bsds-16k of each descriptor. */
-  readonly words: Uint32Array;
+  /** Number of words, and the nearest word of open-64k of each descriptor. */
+  readonly words: ReadonlyMap<number, Uint32Array>;
+}
+
+interface Sizes {
+  width: number;
+  height: number;
+  channels: number;
+  keypoints: number;
+  levels: number[];
 }
 
 export function goldenSift(name: string): GoldenSift {
-  const sizes = goldenJson(`sift/${name}.json`) as Record<"width" | "height" | "channels" | "keypoints", number>;
+  const sizes = goldenJson(`sift/${name}.json`) as Sizes;
   const { width, height, keypoints: count } = sizes;
   const bytes = goldenBytes(`sift/${name}.bin`);
   let end = 0;
@@ -23,6 +31,6 @@ export function goldenSift(name: string): GoldenSift {
     count,
     keypoints: new Float32Array(next(20 * count).buffer),
     descriptors: next(128 * count),
-    words: new Uint32Array(next(4 * count).buffer),
+    words: new Map(sizes.levels.map((size) => [size, new Uint32Array(next(4 * count).buffer)])),
   };
 }

@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { beforeAll, describe, expect, test } from "vitest";
 import { at } from "../src/checks.ts";
+import { readNpy } from "../src/dictionary/archive.ts";
+import { Dictionary } from "../src/dictionary/dictionary.ts";
 import { InvalidInput } from "../src/errors.ts";
 import { loadNative } from "../src/native.ts";
 import { cellLevel, WordSearch } from "../src/nearest.ts";
@@ -8,9 +10,24 @@ import { goldenNames } from "./golden.ts";
 import { goldenSift } from "./golden-sift.ts";
 
 let native: WebAssembly.Module;
+let bundled: Dictionary;
 beforeAll(async () => {
   native = await loadNative();
-});
+  bundled = await openBundled("open-64k");
+}, 60_000);
+
+const BUNDLED = new URL("../../../src/sfumato/dictionary/data/", import.meta.url);
+
+/** A dictionary that comes with sfumato. */
+async function openBundled(name: string): Promise<Dictionary> {
+  const read = (file: string) => readFileSync(new URL(`${name}/${file}`, BUNDLED));
+  const manifest = JSON.parse(read("manifest.json").toString()) as { fingerprint: string; levels: number[] };
+  const array = (file: string) => readNpy(file, new Uint8Array(read(file)));
+  const levels = manifest.levels.map((size) => [size, Uint32Array.from(array(`level-${size}.npy`).values)] as const);
+  const arrays = { extractor: "sift", metric: "l2", dimension: 128, levels };
+  const weights = Uint32Array.from(array("weights.npy").values);
+  return Dictionary.verify({ ...arrays, words: Uint8Array.from(array("words.npy").values), weights }, manifest.fingerprint);
+}
 
 /** Repeatable numbers from 0 to 2³² − 1. */
 function numbers(seed: number): () => number {
@@ -45,13 +62,14 @@ function first(queries: Uint8Array, row: number, words: Uint8Array, names: Itera
 }
 
 describe("nearest words", () => {
-  test.each(goldenNames("sift", ".bin"))("are those that Python finds: %s", (name) => {
-    const file = new URL("../../../src/sfumato/dictionary/data/bsds-16k/words.npy", import.meta.url);
-    const words = new Uint8Array(readFileSync(file)).subarray(128); // behind the header
-    const search = new WordSearch(native, words);
-    expect(search.numWords).toBe(16_384);
-    const golden = goldenSift(name);
-    expect(search.nearest(golden.descriptors)).toEqual(golden.words);
+  test.each([1024, 8192, 16_384, 32_768, 65_536])("are those that Python finds among %i", { timeout: 60_000 }, (size) => {
+    const { words, centres } = bundled.at(size);
+    const search = new WordSearch(native, words, centres ?? undefined);
+    expect(search.numWords).toBe(size);
+    for (const name of goldenNames("sift", ".bin")) {
+      const golden = goldenSift(name);
+      expect(search.nearest(golden.descriptors)).toEqual(golden.words.get(size));
+    }
   });
 
   test.each([

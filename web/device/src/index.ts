@@ -1,0 +1,1 @@
+export type { Extractor, Features, NearestWords, Picture, Progress } from "./types.ts";

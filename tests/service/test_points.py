@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
-from served import Serve, Served, refused
+from served import ROOM, Serve, Served, refused
 from sfumato.server.mapping.map import Map
 from sfumato.service.points import few_points
 from synthetic import MAPPING_POSES, make_map
@@ -40,29 +42,11 @@ def test_points_are_thinned_evenly_and_far_ones_are_left_out(served: Served) -> 
         assert len(shown) <= total
     points = np.array(world.points)
     points[0] = 1e6
-    far = Map(**{**vars_of(world), "points": points})
+    far = dataclasses.replace(world, points=points)
     assert np.abs(few_points(far, total)["points"]).max() < 1e3
 
 
-def vars_of(world: Map) -> dict[str, object]:
-    names = (
-        "rotations",
-        "translations",
-        "camera_of_image",
-        "feature_start",
-        "keypoints",
-        "descriptors",
-        "point_of_feature",
-        "image_names",
-        "cameras",
-        "extractor",
-    )
-    return {name: getattr(world, name) for name in names}
-
-
 def test_up_is_where_the_pictures_of_the_map_have_their_upper_edge() -> None:
-    from served import ROOM
-
     world = make_map(ROOM, MAPPING_POSES[:6])
     up = few_points(world, 1)["up"]
     down = np.mean([pose.rotation[1] for pose in MAPPING_POSES[:6]], axis=0)

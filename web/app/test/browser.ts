@@ -1,0 +1,50 @@
+/** Chromium with an empty profile, all of whose traffic is recorded. */
+
+import { existsSync } from "node:fs";
+import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
+import { Recorder } from "./recorder.ts";
+
+export const CHROMIUM = process.env["SFUMATO_CHROMIUM"] ?? "/usr/bin/chromium";
+/** scripts/web says so where there is none. */
+export const HAS_CHROMIUM = existsSync(CHROMIUM);
+
+const QUIET = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+  "--disable-domain-reliability",
+  "--no-first-run",
+];
+
+/** A browser and what it sent. */
+export interface Watched {
+  readonly browser: Browser;
+  readonly recorder: Recorder;
+}
+
+export async function open(...more: string[]): Promise<Watched> {
+  const recorder = await Recorder.start();
+  const browser = await chromium.launch({
+    executablePath: CHROMIUM,
+    args: [...QUIET, ...more],
+    proxy: { server: recorder.address, bypass: "<-loopback>" },
+  });
+  return { browser, recorder };
+}
+
+export async function close({ browser, recorder }: Watched): Promise<void> {
+  await browser.close();
+  recorder.stop();
+}
+
+/** A page whose own errors fail the test. */
+export async function newPage(context: BrowserContext, problems: string[]): Promise<Page> {
+  const page = await context.newPage();
+  page.on("pageerror", (error) => problems.push(error.message));
+  page.on("console", (message) => {
+    if (message.type() === "error") problems.push(message.text());
+  });
+  return page;
+}

@@ -1,0 +1,74 @@
+/** A proxy that all traffic of a browser goes through: it keeps every request, whole. */
+
+import { createServer, request as ask, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** One request as it left the browser. */
+export interface Recorded {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: readonly string[];
+  readonly body: Buffer;
+}
+
+export class Recorder {
+  readonly all: Recorded[] = [];
+  /** False: every connection is refused, as where there is no network. */
+  isUp = true;
+  readonly #server: Server;
+
+  private constructor(server: Server) {
+    this.#server = server;
+  }
+
+  static async start(): Promise<Recorder> {
+    const server = createServer();
+    const recorder = new Recorder(server);
+    server.on("request", (request: IncomingMessage, response: ServerResponse) => { recorder.#pass(request, response); });
+    // What asks for a tunnel goes elsewhere, over TLS: kept by name, and refused.
+    server.on("connect", (request, socket) => {
+      recorder.all.push({ method: "CONNECT", url: request.url ?? "", headers: request.rawHeaders, body: Buffer.alloc(0) });
+      socket.destroy();
+    });
+    await new Promise<void>((done) => { server.listen(0, "127.0.0.1", done); });
+    return recorder;
+  }
+
+  get address(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Requests that carried something. */
+  get bodies(): readonly Recorded[] {
+    return this.all.filter((request) => request.body.length > 0);
+  }
+
+  stop(): void {
+    this.#server.closeAllConnections();
+    this.#server.close();
+  }
+
+  #pass(request: IncomingMessage, response: ServerResponse): void {
+    if (!this.isUp) {
+      request.socket.destroy();
+      return;
+    }
+    const pieces: Buffer[] = [];
+    request.on("data", (piece: Buffer) => pieces.push(piece));
+    request.on("end", () => {
+      const body = Buffer.concat(pieces);
+      const url = request.url ?? "";
+      this.all.push({ method: request.method ?? "", url, headers: request.rawHeaders, body });
+      if (new URL(url).hostname !== "127.0.0.1") {
+        response.writeHead(502).end();
+        return;
+      }
+      const onward = ask(url, { method: request.method, headers: request.headers }, (answer) => {
+        response.writeHead(answer.statusCode ?? 502, answer.headers);
+        answer.pipe(response);
+      });
+      onward.on("error", () => { response.writeHead(502).end(); });
+      onward.end(body);
+    });
+  }
+}

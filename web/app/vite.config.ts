@@ -3,6 +3,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
+import own from "./package.json" with { type: "json" };
 
 const KEPT = /\.(?:html|js|css|wasm|png|svg|webmanifest)$/;
 
@@ -36,6 +37,7 @@ function listFiles(): Plugin {
 export default defineConfig({
   base: "./",
   resolve: { conditions: ["source", "module", "browser", "import", "default"] },
+  define: { __PAGE_VERSION__: JSON.stringify(own.version) },
   plugins: [listFiles()],
   worker: { format: "es" },
   build: {

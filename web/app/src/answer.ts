@@ -21,10 +21,9 @@ export function showAnswer(answer: Answer, asked: Asked, place: Place): void {
     place.point(null);
   } else {
     const error = answer.expectedError;
-    const within = error === null ? "" : `, within ${short(error.position)} of the map's unit (9 of 10)`;
-    tell(verdict, `Found at ${answer.pose.center.map((value) => value.toFixed(2)).join(", ")}${within}.`);
+    tell(verdict, `Found: you are at ${answer.pose.center.map((value) => value.toFixed(2)).join(", ")} of the map.`);
     place.point({ center: answer.pose.center, rotation: answer.pose.rotation, half: asked.half });
-    if (error !== null) facts.push(["expected error, 9 of 10", `${short(error.position)} · ${short(error.rotationDeg)}°`]);
+    if (error !== null) facts.push(["nine of ten are closer, in the map's unit", `${short(error.position)} · ${short(error.rotationDeg)}°`]);
   }
   facts.push(["inliers of matches", `${thousands(answer.numInliers)} of ${thousands(answer.numMatches)}`]);
   facts.push(["bytes sent", thousands(asked.bytes)], ["time to the answer", `${thousands(asked.milliseconds)} ms`]);

@@ -10,7 +10,7 @@ import { Exchange } from "./exchange.ts";
 import { installPage } from "./install.ts";
 import { readPicture, type Taken } from "./picture.ts";
 import { Place } from "./place.ts";
-import { NOT_PROTECTED, showGuarantee } from "./sentences.ts";
+import { showGuarantee } from "./sentences.ts";
 import { chosen, showLens } from "./settings.ts";
 import { Stage } from "./stage.ts";
 
@@ -169,7 +169,7 @@ function listenToDrops(area: HTMLElement): void {
 
 async function start(): Promise<void> {
   listen();
-  byId("not-protected").textContent = NOT_PROTECTED;
+  byId("version").textContent = __PAGE_VERSION__;
   select();
   await exchange.showSpent();
   await exchange.showWaiting();

@@ -92,8 +92,8 @@ export class Place {
     if (context === null) return;
     const style = getComputedStyle(canvas);
     const onto = this.#projection(width, height);
-    const dot = 1.5 * dense;
-    context.fillStyle = style.getPropertyValue("--dots");
+    const dot = 2 * dense;
+    context.fillStyle = style.getPropertyValue("--soft");
     for (const point of this.#points) {
       const [x, y, depth] = onto(point);
       context.globalAlpha = Math.max(0.2, Math.min(0.95, 0.6 - 0.4 * depth));
@@ -144,7 +144,7 @@ export class Place {
     const right = add([0, 0, 0], 1, scaled(aside, c), s, ahead);
     const flat = add([0, 0, 0], 1, scaled(aside, -s), c, ahead);
     const [ch, sh] = [Math.cos(this.#height), Math.sin(this.#height)];
-    const size = (1.05 * this.#zoom * Math.min(width, height)) / span;
+    const size = (1.3 * this.#zoom * Math.min(width, height)) / span;
     return (point) => {
       const from = add(point, -1, middle);
       const [x, y, z] = [dot(from, right), dot(from, flat), dot(from, up)];

@@ -31,7 +31,7 @@ LOCKED_IN = {
     "all": (*TOOLKIT, "faces.txt", "train.txt", "torch.txt", "ray.txt"),
 }
 #: Virtual environments of their own.
-APART = ("tools.txt", "docs.txt")
+APART = ("tools.txt", "docs.txt", "wasm.txt")
 
 
 def text_of(lock: str) -> str:

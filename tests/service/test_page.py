@@ -68,6 +68,17 @@ def test_the_page_names_no_other_site() -> None:
             assert addresses == set(), (name, addresses)
 
 
+def test_the_page_has_all_that_it_asks_for() -> None:
+    """What index.html and the service worker name is there, and nothing else is."""
+    head = (FOLDER / "index.html").read_text(encoding="utf-8")
+    named = set(re.findall(r'(?:src|href)="\./([^"]+)"', head))
+    assert len(named) > 4
+    assert named <= set(FILES)
+    worker = (FOLDER / "sw.js").read_text(encoding="utf-8")
+    kept = set(re.findall(r'[`"\']\./([^`"\']*)[`"\']', worker)) - {""}
+    assert kept == set(FILES) - {"index.html", "sw.js"}
+
+
 def test_answers_about_maps_are_still_not_kept(served: Served) -> None:
     answer = served.client.get("/v1/maps", headers=served.query)
     assert answer.headers.get_list("cache-control") == ["no-store"]

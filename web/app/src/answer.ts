@@ -21,7 +21,7 @@ export function showAnswer(answer: Answer, asked: Asked, place: Place): void {
     place.point(null);
   } else {
     const error = answer.expectedError;
-    tell(verdict, `Found: you are at ${answer.pose.center.map((value) => value.toFixed(2)).join(", ")} of the map.`);
+    tell(verdict, `Found: you are at ${answer.pose.center.map((value) => value.toFixed(3)).join(", ")} of the map.`);
     place.point({ center: answer.pose.center, rotation: answer.pose.rotation, half: asked.half });
     if (error !== null) facts.push(["nine of ten are closer, in the map's unit", `${short(error.position)} · ${short(error.rotationDeg)}°`]);
   }

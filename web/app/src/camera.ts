@@ -1,6 +1,6 @@
 /** The camera: on only while its picture is seen, off when the page goes to the background. */
 
-import { drawn, type Taken } from "./picture.ts";
+import { readFrame, type Taken } from "./picture.ts";
 
 export class Camera {
   #stream: MediaStream | null = null;
@@ -41,10 +41,8 @@ export class Camera {
   }
 
   /** The frame that is seen now. */
-  take(longest: number): Taken {
-    const { videoWidth, videoHeight } = this.#video;
-    if (videoWidth === 0) throw new Error("the camera shows nothing yet; wait a moment.");
-    return { ...drawn(this.#video, videoWidth, videoHeight, longest), focal35: null };
+  take(maxPixels: number): Promise<Taken> {
+    return readFrame(this.#video, maxPixels);
   }
 }
 

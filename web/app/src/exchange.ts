@@ -62,7 +62,7 @@ export class Exchange {
     const map = this.#connection.map;
     if (this.#kept === null || this.#picture === null || map === null) throw new Error("connect and choose a picture first.");
     this.#protect.disabled = true;
-    const { width, height } = this.#picture;
+    const { width, height } = this.#picture.picture;
     const focal = focalInPixels(chosen().lens, width, height);
     const camera = { model: "PINHOLE", width, height, params: [focal, focal, width / 2, height / 2] } as const;
     try {

@@ -62,7 +62,7 @@ async function useMap(map: MapInfo | null): Promise<void> {
 async function useFile(file: Blob | undefined): Promise<void> {
   if (file === undefined) return;
   closeCamera();
-  await busy(async () => { await usePicture(await readPicture(file, chosen().longest)); });
+  await busy(async () => { await usePicture(await readPicture(file, chosen().maxPixels)); });
 }
 
 async function usePicture(taken: Taken): Promise<void> {
@@ -71,13 +71,13 @@ async function usePicture(taken: Taken): Promise<void> {
   exchange.forget();
   byId("empty").hidden = true;
   byId("picture").hidden = false;
-  stage.show(taken);
-  boxes.reset(taken.width, taken.height);
+  stage.show(taken.picture);
+  boxes.reset(taken.picture.width, taken.picture.height);
   showLens(taken.focal35);
   byId<HTMLButtonElement>("hide-button").disabled = false;
   tell(byId("found"), "Looking for keypoints…");
   const start = performance.now();
-  const features = await engine.extract(taken, showProgress);
+  const features = await engine.extract(taken.picture, showProgress);
   if (picture !== taken) return; // another one came meanwhile
   found = features;
   tell(byId("found"), "");
@@ -126,7 +126,7 @@ function closeCamera(): void {
 }
 
 async function take(): Promise<void> {
-  const taken = camera.take(chosen().longest);
+  const taken = await camera.take(chosen().maxPixels);
   closeCamera();
   await busy(async () => { await usePicture(taken); });
 }

@@ -10,7 +10,8 @@ export interface Chosen {
   readonly spread: boolean;
   /** Keypoints in any square of 80 pixels; null: any number. */
   readonly density: number | null;
-  readonly longest: number;
+  /** Larger pictures are made smaller. */
+  readonly maxPixels: number;
   /** Millimetres on 35 mm film. */
   readonly lens: number;
   /** N·ε that this browser may spend in all. */
@@ -28,7 +29,7 @@ export function chosen(): Chosen {
     maxKeypoints: Number(text("keypoints")),
     spread: text("spread") === "spread",
     density: density === "" ? null : Number(density),
-    longest: Number(text("longest")),
+    maxPixels: Number(text("size")),
     lens: between("lens", "the lens", 8, 800),
     budget: between("budget", "the budget", 1, 1e12),
   };

@@ -15,6 +15,8 @@ export class Recorder {
   readonly all: Recorded[] = [];
   /** False: every connection is refused, as where there is no network. */
   isUp = true;
+  /** A server that answers otherwise than it should; null: as it does. */
+  tamper: ((url: string, body: Buffer) => Buffer) | null = null;
   readonly #server: Server;
 
   private constructor(server: Server) {
@@ -64,11 +66,24 @@ export class Recorder {
         return;
       }
       const onward = ask(url, { method: request.method, headers: request.headers }, (answer) => {
-        response.writeHead(answer.statusCode ?? 502, answer.headers);
-        answer.pipe(response);
+        if (this.tamper === null) {
+          response.writeHead(answer.statusCode ?? 502, answer.headers);
+          answer.pipe(response);
+        } else {
+          this.#changed(url, answer, response, this.tamper);
+        }
       });
       onward.on("error", () => { response.writeHead(502).end(); });
       onward.end(body);
+    });
+  }
+
+  #changed(url: string, answer: IncomingMessage, response: ServerResponse, tamper: (url: string, body: Buffer) => Buffer): void {
+    const pieces: Buffer[] = [];
+    answer.on("data", (piece: Buffer) => pieces.push(piece));
+    answer.on("end", () => {
+      const body = tamper(url, Buffer.concat(pieces));
+      response.writeHead(answer.statusCode ?? 502, { ...answer.headers, "content-length": String(body.length) }).end(body);
     });
   }
 }

@@ -2,7 +2,7 @@
 
     python world.py FOLDER
 
-writes map/ (for `sfumato map push`), pictures/NN.png, walk.y4m (what Chromium takes for a
+writes map/ (for `sfumato map push`), pictures/NN.png, odd/ (bad input), walk.y4m (what Chromium takes for a
 camera's film, one view a second), and truth.json: the centre of each in metres.
 """
 
@@ -55,6 +55,18 @@ def write_film(path: Path, frames: list[NDArray[np.uint8]]) -> None:
             file.write(b"FRAME\n" + planes.tobytes())
 
 
+def write_odd(folder: Path, image: NDArray[np.uint8]) -> None:
+    """Files that people choose by mistake, or that are hard."""
+    folder.mkdir(exist_ok=True)
+    large = np.repeat(np.repeat(image, 18, axis=0), 18, axis=1)  # 11,520 × 8,640: 100 megapixels
+    Image.fromarray(large).save(folder / "large.jpg", quality=60)
+    Image.new("RGB", (640, 480), "#888888").save(folder / "blank.png")
+    (folder / "text.jpg").write_text("This is a letter, not a photograph.\n" * 40, encoding="ascii")
+    (folder / "phone.heic").write_bytes(b"\0\0\0\x20ftypheic\0\0\0\0mif1heic" + bytes(4000))
+    (folder / "cut.jpg").write_bytes((folder / "large.jpg").read_bytes()[:3000])
+    (folder / "empty.png").write_bytes(b"")
+
+
 def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     scene = load_gallery()
@@ -63,6 +75,7 @@ def main(folder: Path) -> None:
     pictures.mkdir(exist_ok=True)
     for number, view in enumerate(scene.queries):
         Image.fromarray(view.image).save(pictures / f"{number:02d}.png")
+    write_odd(folder / "odd", scene.queries[3].image)
     camera, textures, frames = camera_of(640, 480), lit_textures(), []
     for number, pose in enumerate(walk()):
         linear, _ = render(room(), textures, camera, pose, ())

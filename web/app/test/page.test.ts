@@ -1,0 +1,120 @@
+/** The page in a real Chromium, before a real service: what it finds, and all that it sends. */
+
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { close, HAS_CHROMIUM, open, type Watched } from "./browser.ts";
+import type { Recorded } from "./recorder.ts";
+import { Served } from "./served.ts";
+import { chooseFile, distance, idle, protect, send, visit } from "./visit.ts";
+
+const ASKED = 20;
+const WANTED = 18;
+const WITHIN = 0.05; // metres
+
+let served: Served;
+let watched: Watched;
+
+describe.runIf(HAS_CHROMIUM)("the page", () => {
+  beforeAll(async () => {
+    served = await Served.start();
+    const film = `${served.folder}/walk.y4m`;
+    watched = await open(
+      "--use-fake-device-for-media-stream",
+      "--use-fake-ui-for-media-stream",
+      `--use-file-for-fake-video-capture=${film}`,
+    );
+  });
+
+  afterAll(async () => {
+    await close(watched);
+    served.stop();
+  });
+
+  it("localizes photographs from files at ε = 8, and sends nothing but what it showed", async () => {
+    const problems: string[] = [];
+    const context = await watched.browser.newContext();
+    const page = await visit(context, served, problems);
+    expect(await page.inputValue("#epsilon")).toBe("8");
+    const before = watched.recorder.all.length;
+    const shown: Buffer[] = [];
+    let close = 0;
+    for (let number = 0; number < ASKED; number++) {
+      await chooseFile(page, served.picture(number));
+      shown.push(await protect(page));
+      expect(watched.recorder.all.slice(before).filter(isQuestion)).toHaveLength(number); // not sent yet
+      close += Number(distance(await send(page), served.truth.pictures[number]) <= WITHIN);
+    }
+    expect(close).toBeGreaterThanOrEqual(WANTED);
+    const sent = watched.recorder.all.slice(before);
+    expect(sent.every((request) => request.url.startsWith(served.url))).toBe(true);
+    expect(sent.filter((request) => request.body.length > 0).map((request) => request.body.toString("hex"))).toEqual(
+      shown.map((bytes) => bytes.toString("hex")),
+    );
+    for (let number = 0; number < ASKED; number++) expectNothingOf(readFileSync(served.picture(number)), sent);
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
+  it("localizes frames of the camera on a walk through the gallery", async () => {
+    const problems: string[] = [];
+    const context = await watched.browser.newContext({ permissions: ["camera"] });
+    const page = await visit(context, served, problems);
+    const before = watched.recorder.all.length;
+    const shown: Buffer[] = [];
+    let close = 0;
+    for (let number = 0; number < ASKED; number++) {
+      await page.click("#camera-button");
+      await page.waitForFunction(() => (document.getElementById("video") as HTMLVideoElement).videoWidth > 0);
+      await page.waitForTimeout(300); // so that not every picture shows the first frame
+      await page.click("#take-button");
+      await page.locator("#found", { hasText: /keypoint/ }).waitFor();
+      await idle(page);
+      const frame = nearestFrame(await page.evaluate(thumbnail), served.truth.thumbnails);
+      shown.push(await protect(page));
+      close += Number(distance(await send(page), served.truth.walk[frame]) <= WITHIN);
+    }
+    expect(close).toBeGreaterThanOrEqual(WANTED);
+    const sent = watched.recorder.all.slice(before).filter((request) => request.body.length > 0);
+    expect(sent.map((request) => request.body.toString("hex"))).toEqual(shown.map((bytes) => bytes.toString("hex")));
+    expect(problems).toEqual([]);
+    await context.close();
+  });
+
+  it("has asked nobody but its own server in all of this", () => {
+    expect(watched.recorder.all.length).toBeGreaterThan(2 * ASKED);
+    const elsewhere = watched.recorder.all.filter((request) => !request.url.startsWith(served.url));
+    expect(elsewhere.map((request) => `${request.method} ${request.url}`)).toEqual([]);
+    const bodies = watched.recorder.bodies.map((request) => `${request.method} ${new URL(request.url).pathname}`);
+    expect(bodies.every((line) => /^POST \/v1\/maps\/[\w-]+\/localize$/.test(line))).toBe(true);
+  });
+});
+
+function isQuestion(request: Recorded): boolean {
+  return request.url.endsWith("/localize");
+}
+
+/** No stretch of a file occurs in what was sent: neither in bodies nor in addresses and headers. */
+function expectNothingOf(file: Buffer, sent: readonly Recorded[]): void {
+  const all = Buffer.concat(sent.map((request) => Buffer.concat([request.body, Buffer.from(request.url + request.headers.join("\n"))])));
+  for (let at = 64; at + 12 < file.length; at += Math.ceil(file.length / 200)) {
+    const piece = file.subarray(at, at + 12);
+    expect(all.includes(piece)).toBe(false);
+    expect(all.includes(piece.toString("base64").slice(0, 15))).toBe(false);
+  }
+}
+
+/** Brightness of 32 × 24 squares of the picture on the page; runs in the page. */
+function thumbnail(): number[] {
+  const canvas = document.getElementById("pixels") as HTMLCanvasElement;
+  const small = new OffscreenCanvas(32, 24).getContext("2d");
+  if (small === null) return [];
+  small.imageSmoothingQuality = "high";
+  small.drawImage(canvas, 0, 0, 32, 24);
+  const { data } = small.getImageData(0, 0, 32, 24);
+  return Array.from({ length: 768 }, (_, at) => ((data[4 * at] ?? 0) + (data[4 * at + 1] ?? 0) + (data[4 * at + 2] ?? 0)) / 3);
+}
+
+function nearestFrame(seen: readonly number[], frames: readonly (readonly number[])[]): number {
+  const apart = frames.map((frame) => frame.reduce((sum, value, at) => sum + Math.abs(value - (seen[at] ?? 0)), 0));
+  return apart.indexOf(Math.min(...apart));
+}

@@ -1,6 +1,6 @@
 /** What the server answered, as a person reads it. */
 
-import type { Answer } from "@sfumato/device";
+import type { Localization } from "@sfumato/device";
 import { byId, short, showFacts, tell, thousands } from "./dom.ts";
 import type { Place } from "./place.ts";
 
@@ -8,12 +8,12 @@ import type { Place } from "./place.ts";
 export interface Asked {
   readonly bytes: number;
   readonly milliseconds: number;
-  readonly budgetLeft: number | null;
+  readonly budgetLeft: number;
   /** Half of the picture's width and height, over the focal length. */
   readonly half: readonly [number, number];
 }
 
-export function showAnswer(answer: Answer, asked: Asked, place: Place): void {
+export function showAnswer(answer: Localization, asked: Asked, place: Place): void {
   const verdict = byId("answer");
   const facts: (readonly [string, string])[] = [];
   if (answer.pose === null) {
@@ -27,7 +27,7 @@ export function showAnswer(answer: Answer, asked: Asked, place: Place): void {
   }
   facts.push(["inliers of matches", `${thousands(answer.numInliers)} of ${thousands(answer.numMatches)}`]);
   facts.push(["bytes sent", thousands(asked.bytes)], ["time to the answer", `${thousands(asked.milliseconds)} ms`]);
-  if (asked.budgetLeft !== null) facts.push(["budget left, N·ε", thousands(asked.budgetLeft)]);
+  facts.push(["budget left, N·ε", thousands(asked.budgetLeft)]);
   if (answer.camera !== null) facts.push(["focal length the server found, pixels", short(answer.camera.params[0] ?? 0)]);
   showFacts(byId("answer-facts"), facts);
   tell(byId("notice"), answer.warning ?? "");

@@ -1,9 +1,7 @@
 /** Regions that a person hides by hand: drawn with a finger or a mouse, moved with the keyboard. */
 
+import type { Box } from "@sfumato/device";
 import { make } from "./dom.ts";
-
-/** In pixels of the picture: left, top, right, bottom. */
-export type Box = readonly [number, number, number, number];
 
 const SMALLEST = 8;
 

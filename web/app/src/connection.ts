@@ -7,10 +7,11 @@ import type { Engine } from "./engine.ts";
 const KEY = "sfumato-key";
 const MAP = "sfumato-map";
 
-/** Where the page asks: the address in its head, or where it came from. */
-export function serverAddress(): string {
-  const named = document.querySelector<HTMLMetaElement>('meta[name="sfumato-server"]')?.content ?? "";
-  return new URL(named === "" ? ".." : named, document.baseURI).href;
+/** What the page's head names: the server, or where the page came from; and the words it trusts. */
+export function trusted(): readonly [server: string, pin: string] {
+  const named = (name: string) => document.querySelector<HTMLMetaElement>(`meta[name="${name}"]`)?.content ?? "";
+  const server = named("sfumato-server");
+  return [new URL(server === "" ? ".." : server, document.baseURI).href, named("sfumato-dictionary")];
 }
 
 export class Connection {
@@ -23,7 +24,7 @@ export class Connection {
   constructor(engine: Engine, changed: (map: MapInfo | null) => Promise<void>) {
     this.#engine = engine;
     this.#changed = changed;
-    byId("server-name").textContent = new URL(serverAddress()).host;
+    byId("server-name").textContent = new URL(trusted()[0]).host;
     this.#key.value = remembered(KEY);
   }
 

@@ -1,14 +1,14 @@
 /** Steps 3 and 4: draw the release, show it, send exactly it, show the answer. */
 
-import type { Features, Prepared } from "@sfumato/device";
+import { Unreachable, type Features, type Prepared } from "@sfumato/device";
 import { showAnswer } from "./answer.ts";
 import type { Connection } from "./connection.ts";
-import { byId, make, showFacts, short, tell, thousands } from "./dom.ts";
+import { byId, make, on, showFacts, short, tell, thousands } from "./dom.ts";
 import type { Engine } from "./engine.ts";
 import { hexDump, sha256 } from "./leaving.ts";
 import type { Taken } from "./picture.ts";
 import type { Place } from "./place.ts";
-import { chosen, focalInPixels } from "./settings.ts";
+import { chosen, focalInPixels, showProgress } from "./settings.ts";
 
 const NOTHING_YET = "Nothing yet. “Protect” draws the words, charges your budget, and shows the bytes. They are not sent before you say so.";
 const SHOWN = "These bytes, all of them and nothing else, are what “Send” sends. Sending them again costs nothing more.";
@@ -17,6 +17,8 @@ export class Exchange {
   #kept: Features | null = null;
   #picture: Taken | null = null;
   #prepared: Prepared | null = null;
+  /** Releases that the person sent in this tab: these may be sent again without asking. */
+  readonly #sent = new Set<string>();
   readonly #engine: Engine;
   readonly #connection: Connection;
   readonly #place: Place;
@@ -45,7 +47,7 @@ export class Exchange {
   offer(kept: Features, picture: Taken): void {
     this.#kept = kept;
     this.#picture = picture;
-    this.#protect.disabled = kept.scores.length === 0 || this.#connection.map === null;
+    this.#protect.disabled = kept.scores.length === 0 || this.#engine.levels.length === 0;
   }
 
   /** Levels of the map's dictionary that the person may choose instead of the rule. */
@@ -66,7 +68,7 @@ export class Exchange {
     const focal = focalInPixels(chosen().lens, width, height);
     const camera = { model: "PINHOLE", width, height, params: [focal, focal, width / 2, height / 2] } as const;
     try {
-      this.#prepared = await this.#engine.prepare(this.#kept, camera, chosen(), map);
+      this.#prepared = await this.#engine.prepare(this.#kept, camera, chosen(), map, showProgress);
     } catch (error) {
       this.#protect.disabled = false;
       throw error;
@@ -74,10 +76,10 @@ export class Exchange {
       await this.showSpent();
     }
     await this.#show(this.#prepared);
-    await this.showWaiting();
   }
 
   async #show({ data, release }: Prepared): Promise<void> {
+    if (release.kind !== "words") throw new Error("this page sends words alone.");
     byId("bytes").textContent = hexDump(data, release);
     showFacts(byId("leaving-facts"), [
       ["bytes", thousands(data.length)],
@@ -93,57 +95,69 @@ export class Exchange {
   }
 
   async send(): Promise<void> {
-    if (this.#prepared === null) throw new Error("protect the picture first.");
-    await this.#ask(this.#prepared);
+    const map = this.#connection.map;
+    if (this.#prepared === null || map === null) throw new Error("protect the picture first.");
+    await this.#ask(this.#prepared, map.id);
   }
 
-  async #ask(prepared: Prepared): Promise<void> {
+  /** Ask with a release; without a network it waits, and the person is told. */
+  async #ask(prepared: Prepared, map: string): Promise<void> {
     const start = performance.now();
+    if (prepared.id !== null) this.#sent.add(prepared.id);
     tell(byId("answer"), "Asking…");
     try {
-      const answer = await this.#engine.send(prepared);
-      const { left } = await this.#engine.spent(chosen().budget);
+      const answer = await this.#engine.send(prepared, chosen(), map);
+      const milliseconds = performance.now() - start;
+      const { left } = await this.#engine.account(chosen().budget);
       const camera = prepared.release.camera;
       const focal = camera?.params[0] ?? 1;
-      showAnswer(answer, {
-        bytes: prepared.data.length,
-        milliseconds: performance.now() - start,
-        budgetLeft: left,
-        half: [(camera?.width ?? 1) / 2 / focal, (camera?.height ?? 1) / 2 / focal],
-      }, this.#place);
+      const half = [(camera?.width ?? 1) / 2 / focal, (camera?.height ?? 1) / 2 / focal] as const;
+      showAnswer(answer, { bytes: prepared.data.length, milliseconds, budgetLeft: left, half }, this.#place);
     } catch (error) {
-      tell(byId("answer"), "Not answered.");
-      throw error;
+      const waits = error instanceof Unreachable && prepared.id !== null;
+      tell(byId("answer"), waits ? "Not answered yet: the release waits for the network." : "Not answered.");
+      if (!waits) throw error;
     } finally {
       await this.showWaiting();
     }
   }
 
-  /** Send what waits, now that there may be a network. */
+  /** Send what the person has sent already and nobody answered, now that there may be a network. */
   async flush(): Promise<void> {
-    if (!navigator.onLine || !this.#connection.hasKey) return;
-    for (const prepared of await this.#engine.waiting()) {
-      if (prepared.tried) await this.#ask(prepared);
+    if (!navigator.onLine) return;
+    for (const { prepared, map } of await this.#engine.waiting()) {
+      if (this.#sent.has(prepared.id ?? "")) await this.#ask(prepared, map);
     }
   }
 
+  /** What was drawn and not answered: also what another visit left behind. */
   async showWaiting(): Promise<void> {
     const waiting = await this.#engine.waiting();
-    byId("outbox").replaceChildren(...waiting.filter((one) => one.tried).map((one) => this.#entry(one)));
+    const others = waiting.filter(({ prepared }) => prepared.id !== this.#prepared?.id || this.#sent.has(prepared.id ?? ""));
+    byId("outbox").replaceChildren(...others.map(({ prepared, map }) => this.#entry(prepared, map)));
   }
 
-  #entry(prepared: Prepared): HTMLElement {
-    const again = make("button", { type: "button", class: "plain" }, "Send it now");
-    again.addEventListener("click", () => { this.#ask(prepared).catch(this.#failed); });
-    const text = `A release of ${thousands(prepared.data.length)} bytes waits for the network. The same bytes are sent, without further cost.`;
-    return make("li", {}, make("span", {}, text), again);
+  #entry(prepared: Prepared, map: string): HTMLElement {
+    const again = make("button", { type: "button", class: "plain" }, "Send it");
+    on(again, "click", () => this.#ask(prepared, map), this.#failed);
+    const drop = make("button", { type: "button", class: "plain" }, "Discard");
+    on(drop, "click", async () => {
+      await this.#engine.forget(prepared.id ?? "");
+      await this.showWaiting();
+    }, this.#failed);
+    const state = this.#sent.has(prepared.id ?? "") ? "waits for the network" : "was drawn and not sent";
+    const text = `A release of ${thousands(prepared.data.length)} bytes ${state}. It is charged already; sending it costs nothing more.`;
+    return make("li", {}, make("span", {}, text), make("span", { class: "buttons" }, again, drop));
   }
 
   async showSpent(): Promise<void> {
-    const { spent, exact, left, kept } = await this.#engine.spent(chosen().budget);
-    const share = Math.min(100, (100 * spent) / chosen().budget);
-    byId("spent-bar").style.width = `${share}%`;
-    const forgotten = kept ? "" : " This browser keeps nothing (a private window?): the count ends with this tab.";
-    tell(byId("spent"), `N·ε = ${thousands(spent)} spent, E = ${short(exact)} counted exactly; ${thousands(left)} left of ${thousands(chosen().budget)}.${forgotten}`);
+    const { spent, exact, left, budget, kept } = await this.#engine.account(chosen().budget);
+    byId("spent-bar").style.width = `${Math.min(100, (100 * spent) / budget)}%`;
+    tell(
+      byId("spent"),
+      kept
+        ? `N·ε = ${thousands(spent)} spent, counted exactly E = ${short(exact)} at δ = 10⁻⁶; ${thousands(left)} left of ${thousands(budget)}. A budget can be lowered, never raised.`
+        : "This browser keeps nothing here (a private window?), so nothing can be counted and nothing is protected.",
+    );
   }
 }

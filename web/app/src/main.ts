@@ -3,7 +3,7 @@
 import type { Features, MapInfo } from "@sfumato/device";
 import { Boxes } from "./boxes.ts";
 import { Camera } from "./camera.ts";
-import { Connection, serverAddress } from "./connection.ts";
+import { Connection, trusted } from "./connection.ts";
 import { byId, on, sentence, tell, thousands } from "./dom.ts";
 import { Engine } from "./engine.ts";
 import { Exchange } from "./exchange.ts";
@@ -11,10 +11,10 @@ import { installPage } from "./install.ts";
 import { readPicture, type Taken } from "./picture.ts";
 import { Place } from "./place.ts";
 import { showGuarantee } from "./sentences.ts";
-import { chosen, showLens } from "./settings.ts";
+import { chosen, showLens, showProgress } from "./settings.ts";
 import { Stage } from "./stage.ts";
 
-const engine = new Engine(serverAddress());
+const engine = new Engine(...trusted());
 const place = new Place(byId<HTMLCanvasElement>("place"));
 const stage = new Stage(byId("picture"), byId<HTMLCanvasElement>("pixels"), byId<HTMLCanvasElement>("marks"));
 const boxes = new Boxes(byId("boxes"), () => { select(); });
@@ -41,14 +41,9 @@ async function busy(work: () => Promise<void>): Promise<void> {
   }
 }
 
-export function showProgress(done: number): void {
-  const bar = byId<HTMLProgressElement>("progress");
-  bar.hidden = done >= 1;
-  bar.value = done;
-}
-
 async function useMap(map: MapInfo | null): Promise<void> {
   place.show([], [0, 0, 1]);
+  await exchange.showWaiting();
   if (map === null) return;
   await busy(async () => {
     await engine.useMap(map, showProgress);
@@ -172,10 +167,8 @@ async function start(): Promise<void> {
   byId("version").textContent = __PAGE_VERSION__;
   select();
   await exchange.showSpent();
-  await exchange.showWaiting();
   await installPage(byId("notice"));
   if (connection.hasKey) await busy(() => connection.connect());
-  await exchange.flush();
 }
 
 start().catch(problem);

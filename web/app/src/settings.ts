@@ -45,6 +45,13 @@ export function focalInPixels(lens: number, width: number, height: number): numb
   return (lens / 36) * Math.max(width, height);
 }
 
+/** How far long work has come, from 0 to 1. */
+export function showProgress(done: number): void {
+  const bar = byId<HTMLProgressElement>("progress");
+  bar.hidden = done >= 1;
+  bar.value = done;
+}
+
 function text(id: string): string {
   return byId<HTMLInputElement | HTMLSelectElement>(id).value;
 }

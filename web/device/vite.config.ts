@@ -1,6 +1,9 @@
 import { defineConfig } from "vitest/config";
 
-// Two entries: the page's side and the worker's. What both need is a third file that they share.
+// index.js is the page's side, worker.js the worker's, device.wasm what both may run. No name has a
+// mark of its content: who embeds them knows what to serve.
+const names = { entryFileNames: "[name].js", chunkFileNames: "[name].js", assetFileNames: "[name][extname]" };
+
 export default defineConfig({
   base: "./",
   build: {
@@ -9,16 +12,11 @@ export default defineConfig({
     assetsInlineLimit: 0, // a page with connect-src 'self' may not fetch data: addresses
     modulePreload: false,
     rolldownOptions: {
-      input: { index: "src/index.ts", worker: "src/worker.ts" },
+      input: { index: "src/index.ts" },
       preserveEntrySignatures: "strict",
-      output: {
-        format: "es",
-        entryFileNames: "[name].js",
-        chunkFileNames: "[name].js",
-        assetFileNames: "[name][extname]",
-      },
+      output: { format: "es", ...names },
     },
   },
-  worker: { format: "es" },
+  worker: { format: "es", rolldownOptions: { output: names } },
   test: { include: ["test/**/*.test.ts"], environment: "node" },
 });

@@ -16,6 +16,7 @@
  *         ├── Refused             the server said no, and why
  *         └── BadAnswer           an answer that cannot be true, or is not one at all
  */
+import type { Prepared } from "./client/prepared.ts";
 
 /** The root: catch this to catch everything that is refused on purpose. */
 export class SfumatoError extends Error {
@@ -65,6 +66,8 @@ export class BudgetSpent extends LedgerError {
 /** The server did not do what it was asked. */
 export class ServerError extends SfumatoError {
   override name = "ServerError";
+  /** The release that was to be sent; hand it to `send` again, which costs nothing more. */
+  prepared: Prepared | null = null;
 }
 
 /** No answer within the deadline and the number of tries. */

@@ -5,6 +5,7 @@
  */
 import { at, checkExtractorName, checkFingerprint } from "../checks.ts";
 import { BadAnswer, InvalidInput, Mismatch, Missing } from "../errors.ts";
+import { CELLS_FROM, cellLevel } from "../nearest.ts";
 import { MAX_WORDS } from "../wire/canonical.ts";
 import { roundHalfEven } from "../wire/numbers.ts";
 import { readNpy, readTar } from "./archive.ts";
@@ -109,7 +110,7 @@ export class Dictionary {
     const groups = levels.find(([size]) => size === numWords)?.[1] ?? null;
     const coarse = weights !== null;
     const sizes = [...this.#fingerprints.keys()];
-    const cells = coarse ? cellLevel(numWords, sizes) : null;
+    const cells = coarse && numWords >= CELLS_FROM ? cellLevel(numWords, sizes) : null;
     return {
       ...{ fingerprint, numWords, dimension, extractor },
       words: coarse ? this.#rows(numWords) : this.#arrays.words,
@@ -133,15 +134,6 @@ export class Dictionary {
     const groups = levels.find(([size]) => size === numWords)?.[1];
     return groups === undefined || weights === null ? words : coarseWords(words, groups, weights, numWords, dimension);
   }
-}
-
-/** From this many words on a level is searched in cells, whose middles are a smaller level. */
-const CELLS_FROM = 32_768;
-
-function cellLevel(numWords: number, sizes: readonly number[]): number | null {
-  const smaller = sizes.filter((size) => size < numWords).sort((a, b) => a - b);
-  if (numWords < CELLS_FROM) return null;
-  return smaller.find((size) => size >= 4 * Math.floor(Math.sqrt(numWords))) ?? smaller.at(-1) ?? null;
 }
 
 /** The mean of each group, each word with its weight: summed exactly, the same on every machine. */

@@ -35,7 +35,7 @@ interface Body {
 }
 
 /** Encode a release of any kind; rows are ordered and positions put on the grid first. */
-export function encode(given: Release): Uint8Array {
+export function encode(given: Release): Uint8Array<ArrayBuffer> {
   const release = canonical(given);
   const body = bodyOf(release);
   const front: Uint8Array[] = [];

@@ -26,6 +26,7 @@ export class Connection {
     this.#changed = changed;
     byId("server-name").textContent = new URL(trusted()[0]).host;
     this.#key.value = remembered(KEY);
+    engine.useKey(this.#key.value);
   }
 
   get map(): MapInfo | null {
@@ -57,8 +58,8 @@ export class Connection {
   }
 }
 
-/** Private windows may refuse even this; the page then asks again next time. */
-function remembered(name: string): string {
+/** Kept for this tab alone. Private windows may refuse even this; the page then asks again. */
+export function remembered(name: string): string {
   try {
     return sessionStorage.getItem(name) ?? "";
   } catch {
@@ -66,7 +67,7 @@ function remembered(name: string): string {
   }
 }
 
-function remember(name: string, value: string): void {
+export function remember(name: string, value: string): void {
   try {
     sessionStorage.setItem(name, value);
   } catch {

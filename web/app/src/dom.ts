@@ -1,6 +1,7 @@
 /** Elements of the page. Text is always text: nothing here reads HTML. */
 
 /** The element with this id; a page without it is broken. */
+// eslint-disable-next-line @typescript-eslint/no-unnecessary-type-parameters -- who asks knows the kind of element
 export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
   const found = document.getElementById(id);
   if (found === null) throw new Error(`the page has no element ${id}`);

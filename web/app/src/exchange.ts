@@ -2,7 +2,7 @@
 
 import { Unreachable, type Features, type Prepared } from "@sfumato/device";
 import { showAnswer } from "./answer.ts";
-import type { Connection } from "./connection.ts";
+import { remember, remembered, type Connection } from "./connection.ts";
 import { byId, make, on, showFacts, short, tell, thousands } from "./dom.ts";
 import type { Engine } from "./engine.ts";
 import { hexDump, sha256 } from "./leaving.ts";
@@ -10,6 +10,7 @@ import type { Taken } from "./picture.ts";
 import type { Place } from "./place.ts";
 import { chosen, focalInPixels, showProgress } from "./settings.ts";
 
+const SENT = "sfumato-sent";
 const NOTHING_YET = "Nothing yet. “Protect” draws the words, charges your budget, and shows the bytes. They are not sent before you say so.";
 const SHOWN = "These bytes, all of them and nothing else, are what “Send” sends. Sending them again costs nothing more.";
 
@@ -18,7 +19,7 @@ export class Exchange {
   #picture: Taken | null = null;
   #prepared: Prepared | null = null;
   /** Releases that the person sent in this tab: these may be sent again without asking. */
-  readonly #sent = new Set<string>();
+  readonly #sent = new Set<string>(remembered(SENT).split(" "));
   readonly #engine: Engine;
   readonly #connection: Connection;
   readonly #place: Place;
@@ -104,6 +105,7 @@ export class Exchange {
   async #ask(prepared: Prepared, map: string): Promise<void> {
     const start = performance.now();
     if (prepared.id !== null) this.#sent.add(prepared.id);
+    remember(SENT, [...this.#sent].join(" "));
     tell(byId("answer"), "Asking…");
     try {
       const answer = await this.#engine.send(prepared, chosen(), map);

@@ -138,7 +138,10 @@ function listen(): void {
     input.value = ""; // the same file may be chosen again
     await useFile(file);
   }, problem);
-  on(byId("camera-button"), "click", () => (camera.isOn ? closeCamera() : openCamera()), problem);
+  on(byId("camera-button"), "click", async () => {
+    if (camera.isOn) closeCamera();
+    else await openCamera();
+  }, problem);
   on(byId("take-button"), "click", take, problem);
   on(byId("hide-button"), "click", () => { boxes.add(); }, problem);
   on(byId("protect-button"), "click", () => busy(() => exchange.protect()), problem);
@@ -149,7 +152,7 @@ function listen(): void {
   listenToDrops(byId("stage"));
   // A camera that nobody sees is off.
   on(document, "visibilitychange", () => { if (document.hidden && camera.isOn) closeCamera(); }, problem);
-  on(window, "online", () => exchange.flush(), problem);
+  on(window, "online", online, problem);
 }
 
 function listenToDrops(area: HTMLElement): void {
@@ -162,12 +165,19 @@ function listenToDrops(area: HTMLElement): void {
   }
 }
 
+/** The network is back: what waits is sent, and a page that was opened without it connects. */
+async function online(): Promise<void> {
+  if (connection.hasKey && connection.map === null) await busy(() => connection.connect());
+  await busy(() => exchange.flush());
+}
+
 async function start(): Promise<void> {
   listen();
   byId("version").textContent = __PAGE_VERSION__;
   select();
   await exchange.showSpent();
   await installPage(byId("notice"));
+  await exchange.showWaiting();
   if (connection.hasKey) await busy(() => connection.connect());
 }
 

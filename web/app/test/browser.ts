@@ -2,7 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
-import { Recorder } from "./recorder.ts";
+import { Recorder, type Recorded } from "./recorder.ts";
 
 export const CHROMIUM = process.env["SFUMATO_CHROMIUM"] ?? "/usr/bin/chromium";
 /** scripts/web says so where there is none. */
@@ -16,7 +16,17 @@ const QUIET = [
   "--disable-sync",
   "--disable-domain-reliability",
   "--no-first-run",
+  "--disable-extensions",
+  "--disable-features=AutofillServerCommunication,OptimizationHints,MediaRouter,Translate",
 ];
+
+/** Services that Chromium itself asks, whatever page is open; the recorder lets nothing through. */
+const OF_THE_BROWSER = /^(update|content-autofill|optimizationguide-pa|clients\d?|safebrowsing)\.google(apis)?\.com$|^(accounts|www)\.google\.com$/;
+
+/** Whether a request is the browser's own business, which no page can cause or prevent. */
+export function isOfTheBrowser({ method, url }: Recorded): boolean {
+  return OF_THE_BROWSER.test(method === "CONNECT" ? (url.split(":")[0] ?? "") : new URL(url).hostname);
+}
 
 /** A browser and what it sent. */
 export interface Watched {

@@ -40,8 +40,10 @@ export class Served {
     for (const role of ["owner", "query"]) {
       run("sfumato", "keys", "create", "--store", store, "--tenant", "museum", "--role", role, "-o", join(own, role));
     }
+    // Every SFUMATO_… variable is a setting of the service; those of the tests are none.
+    const others = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("SFUMATO_")));
     const server = spawn(join(BIN, "sfumato"), ["serve", "--store", store, "--port", "0", "--json", ...options], {
-      env: { ...process.env, SFUMATO_PLAN_IMAGES: "0", SFUMATO_RATE_PER_MINUTE: "0" },
+      env: { ...others, SFUMATO_PLAN_IMAGES: "0", SFUMATO_RATE_PER_MINUTE: "0" },
       stdio: ["ignore", "pipe", "ignore"],
     });
     const url = await ready(server);

@@ -54,5 +54,5 @@ export default defineConfig({
       },
     },
   },
-  test: { include: ["test/**/*.test.ts"], environment: "node", testTimeout: 120_000, hookTimeout: 300_000, fileParallelism: false },
+  test: { include: ["test/**/*.test.ts"], environment: "node", testTimeout: 120_000, hookTimeout: 300_000, fileParallelism: false, globalSetup: "test/global.ts" },
 });

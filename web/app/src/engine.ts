@@ -131,7 +131,7 @@ export class Engine {
   /** Releases that were drawn and not answered yet, with the map they are for; none without a key. */
   async waiting(): Promise<readonly { readonly prepared: Prepared; readonly map: string }[]> {
     if (this.#key === "") return [];
-    const found = await this.#clientFor(null).waiting();
+    const found = await this.#clientFor(null).waiting().catch(() => []); // where nothing is kept, nothing waits
     return found.map(({ data, id, map }) => ({ prepared: preparedFrom(data, { id }), map: map ?? "" }));
   }
 

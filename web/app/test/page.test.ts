@@ -18,7 +18,7 @@ const asked = new Set<string>();
 
 describe.runIf(HAS_CHROMIUM)("the page", () => {
   beforeAll(async () => {
-    served = await Served.start();
+    served = new Served();
     const film = `${served.folder}/walk.y4m`;
     watched = await open(
       "--use-fake-device-for-media-stream",
@@ -29,7 +29,6 @@ describe.runIf(HAS_CHROMIUM)("the page", () => {
 
   afterAll(async () => {
     await close(watched);
-    served.stop();
   });
 
   it("localizes photographs from files at ε = 8, and sends nothing but what it showed", async () => {
@@ -63,6 +62,7 @@ describe.runIf(HAS_CHROMIUM)("the page", () => {
     const page = await visit(context, served, problems);
     const before = watched.recorder.all.length;
     const shown: Buffer[] = [];
+    const frames = new Set<number>();
     let close = 0;
     for (let number = 0; number < ASKED; number++) {
       await page.click("#camera-button");
@@ -72,13 +72,20 @@ describe.runIf(HAS_CHROMIUM)("the page", () => {
       await page.locator("#found", { hasText: /keypoint/ }).waitFor();
       await idle(page);
       const frame = nearestFrame(await page.evaluate(thumbnail), served.truth.thumbnails);
+      frames.add(frame);
       shown.push(await protect(page));
       close += Number(distance(await send(page), served.truth.walk[frame]) <= WITHIN);
     }
     console.log(`camera: ${close} of ${ASKED} within 5 cm`);
     expect(close).toBeGreaterThanOrEqual(WANTED);
+    expect(frames.size).toBeGreaterThan(5); // it is a walk, not one place
     expect(bodiesOf(watched.recorder.all.slice(before))).toEqual(shown.map((bytes) => bytes.toString("hex")));
     expect(problems).toEqual([]);
+    await page.click("#camera-button");
+    await page.locator("#take-button").waitFor();
+    await page.evaluate(hidePage);
+    await page.locator("#take-button").waitFor({ state: "hidden" }); // nobody sees the page: the camera is off
+    expect(await page.evaluate(() => (document.getElementById("video") as HTMLVideoElement).srcObject)).toBeNull();
     await context.close();
   });
 
@@ -111,6 +118,12 @@ function expectNothingOf(file: Buffer, sent: readonly Recorded[]): void {
     expect(all.includes(piece)).toBe(false);
     expect(all.includes(piece.toString("base64").slice(0, 15))).toBe(false);
   }
+}
+
+/** As if another tab came to the front; runs in the page. */
+function hidePage(): void {
+  Object.defineProperty(document, "hidden", { value: true });
+  document.dispatchEvent(new Event("visibilitychange"));
 }
 
 /** Brightness of 32 × 24 squares of the picture on the page; runs in the page. */

@@ -65,6 +65,7 @@ export class Recorder {
         response.writeHead(502).end();
         return;
       }
+      if (this.tamper !== null) delete request.headers["accept-encoding"]; // so that text is text
       const onward = ask(url, { method: request.method, headers: request.headers }, (answer) => {
         if (this.tamper === null) {
           response.writeHead(answer.statusCode ?? 502, answer.headers);

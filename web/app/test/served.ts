@@ -4,9 +4,20 @@ import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { inject } from "vitest";
 
 const ROOT = join(import.meta.dirname, "../../..");
-const BIN = process.env["SFUMATO_BIN"] ?? join(ROOT, ".venv/bin");
+const BIN = join(ROOT, ".venv/bin");
+
+/** A web site that the service allows to ask. */
+export const OTHER_SITE = "http://localhost:8751";
+
+/** Where the service is, its key for asking, and the folder that world.py wrote. */
+export interface Address {
+  readonly url: string;
+  readonly key: string;
+  readonly folder: string;
+}
 
 /** Where the pictures of the tests were taken, in metres. */
 export interface Truth {
@@ -16,50 +27,53 @@ export interface Truth {
   readonly thumbnails: readonly (readonly number[])[];
 }
 
+/** The service that runs for all tests. */
 export class Served {
-  readonly folder: string;
   readonly url: string;
   readonly key: string;
+  readonly folder: string;
   readonly truth: Truth;
-  readonly #process: ChildProcess;
 
-  private constructor(folder: string, url: string, key: string, process: ChildProcess) {
-    this.folder = folder;
-    this.url = url;
-    this.key = key;
-    this.#process = process;
-    this.truth = JSON.parse(readFileSync(join(folder, "truth.json"), "utf8")) as Truth;
-  }
-
-  /** Make the world (SFUMATO_WORLD names one that is there already), serve it, upload its map. */
-  static async start(...options: string[]): Promise<Served> {
-    const own = mkdtempSync(join(tmpdir(), "sfumato-web-"));
-    const folder = process.env["SFUMATO_WORLD"] ?? own;
-    if (folder === own) run("python", join(import.meta.dirname, "world.py"), folder);
-    const store = join(own, "store");
-    for (const role of ["owner", "query"]) {
-      run("sfumato", "keys", "create", "--store", store, "--tenant", "museum", "--role", role, "-o", join(own, role));
-    }
-    // Every SFUMATO_… variable is a setting of the service; those of the tests are none.
-    const others = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("SFUMATO_")));
-    const server = spawn(join(BIN, "sfumato"), ["serve", "--store", store, "--port", "0", "--json", ...options], {
-      env: { ...others, SFUMATO_PLAN_IMAGES: "0", SFUMATO_RATE_PER_MINUTE: "0" },
-      stdio: ["ignore", "pipe", "ignore"],
-    });
-    const url = await ready(server);
-    run("sfumato", "map", "push", join(folder, "map"), "--server", url, "--name", "gallery", "--key-file", join(own, "owner"));
-    const served = new Served(folder, url, readFileSync(join(own, "query"), "utf8").trim(), server);
-    process.once("exit", () => { rmSync(own, { recursive: true, force: true }); });
-    return served;
+  constructor() {
+    const address = inject("address");
+    if (address === null) throw new Error("the service was not started");
+    ({ url: this.url, key: this.key, folder: this.folder } = address);
+    this.truth = JSON.parse(readFileSync(join(this.folder, "truth.json"), "utf8")) as Truth;
   }
 
   picture(number: number): string {
     return join(this.folder, "pictures", `${String(number).padStart(2, "0")}.png`);
   }
 
-  stop(): void {
-    this.#process.kill("SIGTERM");
+  odd(name: string): string {
+    return join(this.folder, "odd", name);
   }
+}
+
+/** Make the world (SFUMATO_WORLD names a folder that has one already), serve it, upload its map. */
+export async function startService(): Promise<{ address: Address; stop: () => void }> {
+  const own = mkdtempSync(join(tmpdir(), "sfumato-web-"));
+  const folder = process.env["SFUMATO_WORLD"] ?? own;
+  if (folder === own) run("python", join(import.meta.dirname, "world.py"), folder);
+  const store = join(own, "store");
+  for (const role of ["owner", "query"]) {
+    run("sfumato", "keys", "create", "--store", store, "--tenant", "museum", "--role", role, "-o", join(own, role));
+  }
+  // Every SFUMATO_… variable is a setting of the service; those of the tests are none.
+  const others = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("SFUMATO_")));
+  const options = ["--store", store, "--port", "0", "--allow-origin", OTHER_SITE, "--json"];
+  const server = spawn(join(BIN, "sfumato"), ["serve", ...options], {
+    env: { ...others, SFUMATO_PLAN_IMAGES: "0", SFUMATO_RATE_PER_MINUTE: "0" },
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  const url = await ready(server);
+  run("sfumato", "map", "push", join(folder, "map"), "--server", url, "--name", "gallery", "--key-file", join(own, "owner"));
+  const key = readFileSync(join(own, "query"), "utf8").trim();
+  const stop = (): void => {
+    server.once("exit", () => { rmSync(own, { recursive: true, force: true }); });
+    server.kill("SIGTERM");
+  };
+  return { address: { url, key, folder }, stop };
 }
 
 function run(command: string, ...words: string[]): void {

@@ -43,7 +43,9 @@ export class Device {
   /** Start a device: the words are indexed and the ledger is opened before the first picture. */
   static async start(settings: DeviceSettings): Promise<Device> {
     const { factory, worker, ...rest } = settings;
-    if (worker === "none" || typeof Worker !== "function") return new Device(await Engine.start(rest, factory));
+    if (worker === "none" || (worker === undefined && typeof Worker !== "function")) {
+      return new Device(await Engine.start(rest, factory));
+    }
     const made = worker?.() ?? new Worker(new URL("./worker.ts", import.meta.url), { type: "module", name: "sfumato" });
     const device = new Device(made);
     try {

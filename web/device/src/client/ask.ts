@@ -155,7 +155,7 @@ async function readLimited(response: Response, most: number, progress?: (done: n
     if (piece === undefined || piece.done) break;
     length += piece.value.length;
     if (length > most) {
-      await reader?.cancel();
+      void reader?.cancel().catch(() => undefined);
       throw new BadAnswer(`the server's answer is longer than ${most} bytes, the most that is read here.`);
     }
     parts.push(piece.value);

@@ -8,7 +8,7 @@
 
 #include "device.h"
 
-#define MAX_SIDE 65535
+#define MAX_SIDE 65536
 #define CHUNK 1024 /* keypoints; nothing else takes memory while they are found */
 
 static Octave octaves[MAX_OCTAVES];

@@ -55,7 +55,8 @@ export async function loadNative(file?: URL | string): Promise<WebAssembly.Modul
   }
 }
 
-async function readBytes(file: URL | string): Promise<ArrayBuffer | Uint8Array<ArrayBuffer>> {
+async function readBytes(place: URL | string): Promise<ArrayBuffer | Uint8Array<ArrayBuffer>> {
+  const file = typeof place === "string" && place.startsWith("file:") ? new URL(place) : place;
   const files = (globalThis as NodeProcess).process?.getBuiltinModule?.("node:fs") as NodeFiles | undefined;
   if (files !== undefined && file instanceof URL && file.protocol === "file:") return files.readFileSync(file);
   let answer: Response;

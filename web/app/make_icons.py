@@ -1,6 +1,6 @@
 """Draws the page's icons into public/: a place among dots, its outline dissolved.
 
-    python make_icons.py
+python make_icons.py
 """
 
 from __future__ import annotations

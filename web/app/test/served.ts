@@ -2,6 +2,7 @@
 
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inject } from "vitest";
@@ -9,14 +10,13 @@ import { inject } from "vitest";
 const ROOT = join(import.meta.dirname, "../../..");
 const BIN = join(ROOT, ".venv/bin");
 
-/** A web site that the service allows to ask. */
-export const OTHER_SITE = "http://localhost:8751";
-
 /** Where the service is, its key for asking, and the folder that world.py wrote. */
 export interface Address {
   readonly url: string;
   readonly key: string;
   readonly folder: string;
+  /** A web site that the service allows to ask; nobody listens there yet. */
+  readonly site: string;
 }
 
 /** Where the pictures of the tests were taken, in metres. */
@@ -32,12 +32,13 @@ export class Served {
   readonly url: string;
   readonly key: string;
   readonly folder: string;
+  readonly site: string;
   readonly truth: Truth;
 
   constructor() {
     const address = inject("address");
     if (address === null) throw new Error("the service was not started");
-    ({ url: this.url, key: this.key, folder: this.folder } = address);
+    ({ url: this.url, key: this.key, folder: this.folder, site: this.site } = address);
     this.truth = JSON.parse(readFileSync(join(this.folder, "truth.json"), "utf8")) as Truth;
   }
 
@@ -59,9 +60,10 @@ export async function startService(): Promise<{ address: Address; stop: () => vo
   for (const role of ["owner", "query"]) {
     run("sfumato", "keys", "create", "--store", store, "--tenant", "museum", "--role", role, "-o", join(own, role));
   }
+  const site = `http://localhost:${await freePort()}`;
   // Every SFUMATO_… variable is a setting of the service; those of the tests are none.
   const others = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("SFUMATO_")));
-  const options = ["--store", store, "--port", "0", "--allow-origin", OTHER_SITE, "--json"];
+  const options = ["--store", store, "--port", "0", "--allow-origin", site, "--json"];
   const server = spawn(join(BIN, "sfumato"), ["serve", ...options], {
     env: { ...others, SFUMATO_PLAN_IMAGES: "0", SFUMATO_RATE_PER_MINUTE: "0" },
     stdio: ["ignore", "pipe", "ignore"],
@@ -73,7 +75,16 @@ export async function startService(): Promise<{ address: Address; stop: () => vo
     server.once("exit", () => { rmSync(own, { recursive: true, force: true }); });
     server.kill("SIGTERM");
   };
-  return { address: { url, key, folder }, stop };
+  return { address: { url, key, folder, site }, stop };
+}
+
+function freePort(): Promise<number> {
+  return new Promise((done) => {
+    const probe = createServer().listen(0, "127.0.0.1", () => {
+      const { port } = probe.address() as AddressInfo;
+      probe.close(() => { done(port); });
+    });
+  });
 }
 
 function run(command: string, ...words: string[]): void {

@@ -2,8 +2,8 @@
 
     python world.py FOLDER
 
-writes map/ (for `sfumato map push`), pictures/NN.png, odd/ (bad input), walk.y4m (what Chromium takes for a
-camera's film, one view a second), and truth.json: the centre of each in metres.
+writes map/ (for `sfumato map push`), pictures/NN.png, odd/ (bad input), walk.y4m (what Chromium
+takes for a camera's film, one view a second), and truth.json: the centre of each in metres.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ from sfumato.detectors.base import Boxes
 from sfumato.detectors.given import GivenBoxes
 from sfumato.device.filters import KeepSpread, KeepStrongest, Suppress
 from sfumato.device.mechanisms import SubsetMechanism
+from sfumato.device.objects import CapDensity, count_in_boxes, most_in_window
 from sfumato.dictionary import Dictionary
 from sfumato.service.answers import answer_of
 
@@ -54,7 +55,14 @@ def thresholds() -> list[dict[str, Any]]:
 def draws() -> list[dict[str, Any]]:
     """Rows that the sampler draws from a known stream of random words."""
     told = []
-    cases = ((1.0, 2, 1), (0.5, 6, 3), (1e-6, 5, 2), (8.0, 8192, 1), (8.0, 65_536, 2), (4.0, 300, 9))
+    cases = (
+        (1.0, 2, 1),
+        (0.5, 6, 3),
+        (1e-6, 5, 2),
+        (8.0, 8192, 1),
+        (8.0, 65_536, 2),
+        (4.0, 300, 9),
+    )
     for seed, (epsilon, num_words, size) in enumerate((*cases, (float("inf"), 700, 2))):
         words = np.arange(2 * num_words, dtype=np.float32).reshape(num_words, 2)
         mechanism = SubsetMechanism(epsilon, size, Dictionary.from_words(words, extractor="mine"))
@@ -96,7 +104,9 @@ def compositions() -> list[dict[str, Any]]:
         whole = Composition(answers)
         told.append(
             {
-                "answers": [[a.epsilon, a.num_values, a.subset_size, n] for a, n in answers.items()],
+                "answers": [
+                    [a.epsilon, a.num_values, a.subset_size, n] for a, n in answers.items()
+                ],
                 "largest": whole.largest,
                 "expected_true": whole.expected_true,
                 "advantage": whole.advantage,
@@ -154,6 +164,13 @@ def filters() -> dict[str, Any]:
             for margin in (0.0, 0.1)
             for reach in (0.0, 1.5)
         },
+        "density": {
+            f"{n} {side}": rows(CapDensity(n, (side, side))(given))
+            for n in (1, 9, 30)
+            for side in (0.5, 80, 600)
+        },
+        "most_in_window": {str(side): most_in_window(given, (side, side)) for side in (1, 80, 900)},
+        "seen_by": count_in_boxes(given, np.array(corners)).tolist(),
     }
 
 
@@ -163,7 +180,9 @@ def dictionary_tar(weighted: bool) -> tuple[bytes, dict[str, Any]]:
     words = rng.integers(0, 256, (2048, 8), dtype=np.uint8)
     weights = rng.integers(1, 50, 2048).astype(np.uint32)
     levels = {
-        size: np.concatenate([np.arange(size), rng.integers(0, size, 2048 - size)]).astype(np.uint16)
+        size: np.concatenate([np.arange(size), rng.integers(0, size, 2048 - size)]).astype(
+            np.uint16
+        )
         for size in (64, 1024)
     }
     made = Dictionary.from_words(
@@ -208,7 +227,9 @@ def answers() -> dict[str, Any]:
                 camera=camera,
             )
         ).model_dump(),
-        "not found": answer_of(Localization(None, 9, 200, -1.5, "9 inliers, 12 needed")).model_dump(),
+        "not found": answer_of(
+            Localization(None, 9, 200, -1.5, "9 inliers, 12 needed")
+        ).model_dump(),
     }
 
 

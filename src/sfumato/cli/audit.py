@@ -19,6 +19,7 @@ from sfumato.core.plugins import asked_for, load_object
 from sfumato.dictionary import Dictionary
 from sfumato.privacy.audit import audit
 from sfumato.privacy.composition import audit_composition
+from sfumato.privacy.program import ProgramSubject
 from sfumato.privacy.report import AuditReport
 from sfumato.privacy.sampled import SampledSubject
 from sfumato.privacy.subjects import ResponseSubject, Subject, SubsetSubject
@@ -31,7 +32,7 @@ SHIPPED = "--mechanism=subset,randomized-response,sampled-response"
         "--epsilon": SHIPPED,
         "--subset-size": "--mechanism=subset,sampled-response",
         "--mechanism-options --dictionary": f"not {SHIPPED}",
-        "--together": "--mechanism=subset",
+        "--together --program": "--mechanism=subset",
     }
 )
 def run(
@@ -61,6 +62,15 @@ def run(
         int | None,
         option("Examine N answers of one picture together as well.", metavar="N", shown="not"),
     ] = None,
+    program: Annotated[
+        str | None,
+        option(
+            "Examine another device: a program that is run with ε |K| ω INPUT COUNT and writes a "
+            "release of so many answers.",
+            metavar="COMMAND",
+            shown="the mechanism of sfumato",
+        ),
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Exit code 0: consistent, not refuted, or no ε to measure. 1: broken. 2: bad input.
@@ -69,6 +79,8 @@ def run(
     """
     if ":" in mechanism:
         subject = _own(mechanism, read_options(mechanism_options), dictionary, words)
+    elif program is not None:
+        subject = ProgramSubject(program, epsilon, 8 if words is None else words, subset_size)
     else:
         subject = _subject(mechanism, epsilon, 8 if words is None else words, subset_size)
     with long_work() as progress:

@@ -6,6 +6,7 @@
  */
 import { at, checkCount, checkNumber } from "./checks.ts";
 import { InvalidInput } from "./errors.ts";
+import { cappedRows } from "./objects.ts";
 import type { Features } from "./types.ts";
 import { roundHalfEven } from "./wire/numbers.ts";
 import { positionShift, snap, takeRows } from "./wire/positions.ts";
@@ -19,7 +20,10 @@ export type FilterSettings =
   | { readonly keep: "strongest"; readonly count: number }
   /** `count` keypoints: in turn the strongest of each of about `cells` equal parts (6). */
   | { readonly keep: "spread"; readonly count: number; readonly cells?: number }
-  /** At most `count` in every square of `side` pixels, the strongest of them. */
+  /**
+   * The strongest first, as long as no window of `side` × `side` pixels is seen by more than
+   * `count` descriptors: whatever stands in any such window is protected as `count` answers are.
+   */
   | { readonly keep: "density"; readonly count: number; readonly side: number }
   /**
    * None in these boxes. `margin` is added on every side, as a share of a box's shorter side (.1);
@@ -44,7 +48,9 @@ export function checkFilter(filter: FilterSettings): void {
       return;
     case "density":
       checkCount("count", filter.count, 1);
-      checkCount("side", filter.side, 1, 65_536);
+      if (!(checkNumber("side", filter.side) > 0 && filter.side <= 65_536)) {
+        throw new InvalidInput(`side must be above 0 and at most 65536 pixels, got ${filter.side}.`);
+      }
       return;
     case "outside":
       checkSpan("margin", filter.margin ?? 0.1, 10);
@@ -85,13 +91,11 @@ function rowsOf(features: Features, filter: FilterSettings): number[] {
     case "strongest":
       return byStrength(features).slice(0, filter.count);
     case "spread": {
-      const order = rankedByPart(features, partsOf(features, filter.cells ?? 6)).map(([row]) => row);
+      const order = orderByPart(features, partsOf(features, filter.cells ?? 6));
       return byStrength(features, order.slice(0, filter.count));
     }
-    case "density": {
-      const ranked = rankedByPart(features, squaresOf(features, filter.side));
-      return byStrength(features, ranked.filter(([, rank]) => rank < filter.count).map(([row]) => row));
-    }
+    case "density":
+      return cappedRows(features, byStrength(features), filter.count, filter.side);
     case "outside":
       return outside(features, filter.boxes, filter.margin ?? 0.1, filter.reach ?? 0);
   }
@@ -103,15 +107,15 @@ function byStrength(features: Features, rows?: readonly number[]): number[] {
   return [...all].sort((a, b) => at(features.scores, b) - at(features.scores, a));
 }
 
-/** All rows with their rank within their part, the best ranks first, then by strength. */
-function rankedByPart(features: Features, parts: readonly number[]): [row: number, rank: number][] {
+/** All rows by their rank within their part, the best ranks first, then by strength. */
+function orderByPart(features: Features, parts: readonly number[]): number[] {
   const seen = new Map<number, number>();
   const ranked = byStrength(features).map((row): [number, number] => {
     const rank = seen.get(at(parts, row)) ?? 0;
     seen.set(at(parts, row), rank + 1);
     return [row, rank];
   });
-  return ranked.sort(([, a], [, b]) => a - b);
+  return ranked.sort(([, a], [, b]) => a - b).map(([row]) => row);
 }
 
 /** The part of each keypoint: a grid of about so many equal cells. */
@@ -123,14 +127,6 @@ function partsOf({ height, keypoints, width }: Features, cells: number): number[
   return Array.from({ length: keypoints.length / 2 }, (_, i) => {
     const [x, y] = [at(keypoints, 2 * i), at(keypoints, 2 * i + 1)];
     return part(y, height, rows) * columns + part(x, width, columns);
-  });
-}
-
-function squaresOf({ keypoints, width }: Features, side: number): number[] {
-  const columns = Math.ceil((width + 1) / side) + 1;
-  return Array.from({ length: keypoints.length / 2 }, (_, i) => {
-    const [x, y] = [at(keypoints, 2 * i), at(keypoints, 2 * i + 1)];
-    return (Math.floor(y / side) + 1) * columns + Math.floor(x / side) + 1;
   });
 }
 

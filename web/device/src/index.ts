@@ -28,6 +28,7 @@ export type { Caps, LedgerOptions, Spent } from "./ledger.ts";
 export type { Limits } from "./limits.ts";
 export { loadNative } from "./native.ts";
 export { WordSearch } from "./nearest.ts";
+export { mostInWindow, seenBy } from "./objects.ts";
 export { DEFAULT_MAX_PIXELS, openPicture } from "./picture.ts";
 export type { ImageSource, Opened } from "./picture.ts";
 export { Composition, DELTA } from "./privacy/accounting.ts";

@@ -1,6 +1,7 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { InvalidInput } from "../src/errors.ts";
 import { filterFeatures, type Box, type FilterSettings } from "../src/filters.ts";
+import { mostInWindow, seenBy } from "../src/objects.ts";
 import type { Features } from "../src/types.ts";
 import { goldenJson } from "./golden.ts";
 
@@ -14,6 +15,9 @@ interface Told {
   spread: Record<string, number[]>;
   boxes: Box[];
   suppressed: Record<string, number[]>;
+  density: Record<string, number[]>;
+  most_in_window: Record<string, number>;
+  seen_by: number[];
 }
 
 const told = goldenJson("device/filters.json") as Told;
@@ -49,21 +53,23 @@ test.each(Object.entries(told.suppressed))("outside boxes with margin and reach 
   expect(rows({ keep: "outside", boxes: told.boxes, margin, reach })).toEqual(wanted);
 });
 
-describe("the cap on density", () => {
-  test("leaves no square with more, and the strongest of each", () => {
-    const kept = rows({ keep: "density", count: 2, side: 100 });
-    const squares = new Map<string, number[]>();
-    for (let row = 0; row < count; row++) {
-      const [x, y] = told.keypoints[row] ?? [0, 0];
-      const key = `${Math.floor(x / 100)} ${Math.floor(y / 100)}`;
-      squares.set(key, [...(squares.get(key) ?? []), row]);
-    }
-    const score = (row: number): number => features.scores[row] ?? 0;
-    const wanted = [...squares.values()].flatMap((all) => all.sort((a, b) => score(b) - score(a) || a - b).slice(0, 2));
-    expect([...kept].sort((a, b) => a - b)).toEqual(wanted.sort((a, b) => a - b));
-    expect(kept.map(score)).toEqual(kept.map(score).sort((a, b) => b - a));
-    expect(kept.length).toBeLessThan(count);
-  });
+test.each(Object.entries(told.density))("capped at count and side %s are Python's", (key, wanted) => {
+  const [many, side] = key.split(" ").map(Number) as [number, number];
+  expect(wanted.length).toBeLessThan(count);
+  expect(rows({ keep: "density", count: many, side })).toEqual(wanted);
+});
+
+test.each(Object.entries(told.most_in_window))("the most that see a window of %s pixels are Python's", (side, wanted) => {
+  expect(mostInWindow(features, Number(side))).toBe(wanted);
+});
+
+test("no window is seen by more than the cap", () => {
+  const kept = filterFeatures(features, [{ keep: "density", count: 9, side: 80 }]);
+  expect(mostInWindow(kept, 80)).toBe(9);
+});
+
+test("how many see into a box is Python's", () => {
+  expect(told.boxes.map((box) => seenBy(features, box))).toEqual(told.seen_by);
 });
 
 test("filters follow each other", () => {
@@ -83,7 +89,7 @@ test.each([
   { keep: "strongest", count: -1 },
   { keep: "spread", count: 5, cells: 0 },
   { keep: "density", count: 0, side: 10 },
-  { keep: "density", count: 1, side: 0.5 },
+  { keep: "density", count: 1, side: 0 },
   { keep: "outside", boxes: [[5, 5, 5, 9]] },
   { keep: "outside", boxes: [], margin: 11 },
   { keep: "outside", boxes: [], reach: -1 },

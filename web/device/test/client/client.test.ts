@@ -207,11 +207,12 @@ describe("nothing leaves", () => {
   });
 
   test("uncounted, in a window that keeps nothing, unless that is said", async () => {
-    const { factory: _, ...private_ } = settings;
-    await expect(new Client({ ...private_, outbox: false }).localize({ image: picture })).rejects.toThrow(LedgerError);
-    await expect(new Client(private_).localize({ image: picture })).rejects.toThrow(InvalidInput);
+    const { factory, ...keepsNothing } = settings;
+    expect(factory).toBeDefined();
+    await expect(new Client({ ...keepsNothing, outbox: false }).localize({ image: picture })).rejects.toThrow(LedgerError);
+    await expect(new Client(keepsNothing).localize({ image: picture })).rejects.toThrow(InvalidInput);
     expect(sent()).toEqual([]);
-    await new Client({ ...private_, ledger: "uncounted" }).localize({ image: picture });
+    await new Client({ ...keepsNothing, ledger: "uncounted" }).localize({ image: picture });
     expect(sent()).toHaveLength(1);
   });
 

@@ -24,8 +24,8 @@ describe.runIf(HAS_CHROMIUM)("the page, to look at", () => {
   afterAll(async () => { await close(watched); });
 
   it("hides a region by keys alone", async () => {
-    const count = async (): Promise<number> => Number(/; ([\d,]+) of them/.exec((await page.locator("#found").textContent()) ?? "")?.[1]?.replace(",", ""));
-    await page.selectOption("#keypoints", "2000");
+    const count = async (): Promise<number> => Number(/; ([\d,]+) of them/.exec((await page.locator("#found").textContent()) ?? "")?.[1]?.replaceAll(",", ""));
+    await page.selectOption("#keypoints", "20000");
     const before = await count();
     await page.focus("#hide-button");
     await page.keyboard.press("Enter");

@@ -61,7 +61,7 @@ export class Recorder {
       const body = Buffer.concat(pieces);
       const url = request.url ?? "";
       this.all.push({ method: request.method ?? "", url, headers: request.rawHeaders, body });
-      if (new URL(url).hostname !== "127.0.0.1") {
+      if (!["127.0.0.1", "localhost"].includes(new URL(url).hostname)) {
         response.writeHead(502).end();
         return;
       }

@@ -126,8 +126,8 @@ def features() -> Features:
         keypoints=keypoints,
         descriptors=rng.integers(0, 256, (120, 4), dtype=np.uint8),
         scores=np.round(rng.uniform(0, 1, 120), 1),
-        scales=rng.uniform(2, 40, 120),
-        angles=rng.uniform(0, 360, 120),
+        scales=rng.uniform(2, 40, 120).astype(np.float32),
+        angles=rng.uniform(0, 360, 120).astype(np.float32),
         image_size=(640, 480),
         extractor="sift",
     )

@@ -156,8 +156,8 @@ def test_aachen_is_mapped_localized_and_submitted(
     files = sorted((folder / "submissions").iterdir())
     assert [file.name for file in files] == [
         "Aachen_eval_raw_seed0.txt",
-        "Aachen_eval_sfumato_bsds-16k_K16384_w1_eps-inf_seed0.txt",
-        "Aachen_eval_sfumato_bsds-16k_K16384_w1_eps12_seed0.txt",
+        "Aachen_eval_sfumato_open-64k_K16384_w1_eps-inf_seed0.txt",
+        "Aachen_eval_sfumato_open-64k_K16384_w1_eps12_seed0.txt",
     ]
     lines = [line.split() for line in files[0].read_text().splitlines()]
     assert [line[0] for line in lines] == ["d1.png", "n5.png"]  # no folders

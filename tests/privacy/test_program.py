@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from commands import sfumato
 from sfumato.core.errors import InvalidInput
 from sfumato.privacy.audit import audit
 from sfumato.privacy.program import ProgramSubject
@@ -87,13 +87,13 @@ def test_a_program_that_does_not_exist_is_told() -> None:
         ProgramSubject("no-such-program-here", 2.0, 8, 1).sample(0, 10)
 
 
-def test_the_command_examines_a_program(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "sfumato", "audit", "--epsilon", "1", "--words", "1"]
-    done = subprocess.run(
-        [*command, "--program", program(tmp_path)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    assert "words must be at least 2" in done.stderr
+def test_the_command_examines_a_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own = program(tmp_path)
+    assert sfumato("audit", "--words", "1", "--program", own) == 2
+    assert "words must be at least 2" in capsys.readouterr().err
+    assert sfumato("audit", "--mechanism", "randomized-response", "--program", own) == 2
+    assert sfumato("audit", "--words", "6", "--draws", "20000", "--program", own) == 0
+    assert "subset of a program" in capsys.readouterr().out
 
 
 @pytest.mark.skipif(not BUILT, reason="needs Node and the built device: bash scripts/web build")

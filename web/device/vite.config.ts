@@ -18,5 +18,5 @@ export default defineConfig({
     },
   },
   worker: { format: "es", rolldownOptions: { output: names } },
-  test: { include: ["test/**/*.test.ts"], environment: "node" },
+  test: { include: ["test/**/*.test.ts"], environment: "node", testTimeout: 300_000 },
 });

@@ -173,6 +173,7 @@ def ask(
     """Localize every query from both devices; what is drawn differs, so several times."""
     dictionary = Dictionary.load("open-64k").at_epsilon(EPSILON)
     mechanism, rng = SubsetMechanism(EPSILON, 1, dictionary), SecureRandom()
+    world.word_index(dictionary)
     right = np.zeros(2, dtype=int)
     for query in queries:
         devices = (extract(query.picture), browser(query.picture).features)

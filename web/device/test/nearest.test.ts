@@ -95,6 +95,15 @@ describe("nearest words", () => {
     expect(Array.from(new WordSearch(native, words).nearest(queries))).toEqual([0, 2, 0]);
   });
 
+  test("of many equally near words the first is taken, whichever bound is highest", () => {
+    const next = numbers(3); // few columns differ, and by little: bounds are distances, up to rounding
+    const flat = (count: number) => Uint8Array.from({ length: count * 128 }, (_, i) => (i % 128 < 12 ? next() >>> 30 : 7));
+    const [words, queries] = [flat(900), flat(60)];
+    const names = Array.from({ length: 900 }, (_, i) => i);
+    const wanted = Array.from({ length: 60 }, (_, i) => first(queries, i, words, names));
+    expect(Array.from(new WordSearch(native, words).nearest(queries))).toEqual(wanted);
+  });
+
   test("with cells, a descriptor looks into the 64 whose middles are nearest", () => {
     const next = numbers(5); // without any order, so that the nearest word often lies elsewhere
     const random = (count: number) => Uint8Array.from({ length: count * 128 }, () => next() >>> 24);

@@ -53,6 +53,12 @@ describe("SIFT", () => {
     expect(same / golden.count).toBeGreaterThan(0.98);
   });
 
+  test("several pixels may lead to one peak: no keypoint comes twice", () => {
+    const { angles, keypoints, scales } = new Sift(native).extract(goldenSift("gray").picture);
+    const names = Array.from(angles, (angle, i) => [...keypoints.slice(2 * i, 2 * i + 2), at(scales, i), angle].join());
+    expect(new Set(names).size).toBe(names.length);
+  });
+
   test("the strongest come first, and a limit gives a prefix", () => {
     const { picture } = goldenSift("opaque");
     const all = new Sift(native).extract(picture);

@@ -10,6 +10,7 @@ from sfumato.core.randomness import SeededRandom
 from sfumato.device.mechanisms import SubsetMechanism
 from sfumato.matching.vocabulary import InvertedIndex
 from sfumato.server.localize import match_release
+from sfumato.server.mapping.held_out import HeldOut
 from sfumato.server.mapping.memory import word_query_memory
 from sfumato.server.retrieval import (
     RetrievalOptions,
@@ -35,6 +36,21 @@ def test_the_first_region_begins_with_an_image_near_the_query_and_few_are_search
     assert found.map_regions[0].images[0] in found.all_candidates.images
     away = [WORLD.pose(image).error_to(QUERY)[0] for image in range(WORLD.num_images)]
     assert away[int(found.map_regions[0].images[0])] <= np.median(away)
+
+
+@pytest.mark.parametrize("max_images", [3, 48])
+def test_images_that_see_nothing_are_not_searched_however_near_they_stand(max_images: int) -> None:
+    features, _ = ROOM.look(QUERY, seed=0)
+    away = [WORLD.pose(image).error_to(QUERY)[0] for image in range(WORLD.num_images)]
+    nearest = np.argsort(away)[:2]
+    less = HeldOut(WORLD).without(nearest.tolist())
+    mechanism = SubsetMechanism(8.0, 1, DICTIONARY)
+    release = mechanism.release(features, rng=SeededRandom(0), camera=CAMERA)
+    candidates = match_release(release, less, DICTIONARY)
+    options = RetrievalOptions(max_images=max_images)
+    found = retrieve_map_regions(release, candidates, less, options)
+    assert not np.isin(nearest, found.all_candidates.images).any()
+    assert len(found.all_candidates.images) == min(max_images, WORLD.num_images - 2)
 
 
 def test_an_index_is_the_same_however_its_words_are_sorted() -> None:

@@ -126,10 +126,11 @@ def best_pose(retrieval: Retrieval, problem: PoseProblem) -> Localization:
     candidates, and the most inliers win.
     """
     options = problem.options
+    by_positions = problem.words is not None and options.use_positions
     estimates, believed = [], []
     sure = False
     for tried, region in enumerate(retrieval.map_regions):
-        if tried >= options.min_regions and (sure or problem.words is not None):
+        if tried >= options.min_regions and (sure or by_positions):
             break  # where words were sent, the guided search looks at the rest
         estimate = estimate_pose(region, problem)
         if estimate is None:
@@ -140,7 +141,7 @@ def best_pose(retrieval: Retrieval, problem: PoseProblem) -> Localization:
             believed.append(polish_pose(estimate, retrieval.all_candidates, problem))
             if sure and covers_picture(believed[-1], problem):
                 break
-    guided = None if believed else search_pose(retrieval, problem)
+    guided = search_pose(retrieval, problem) if by_positions and not believed else None
     if guided is not None:
         estimates.append(guided)
         if guided.log10_chance <= options.guided_log10_chance:
@@ -150,7 +151,7 @@ def best_pose(retrieval: Retrieval, problem: PoseProblem) -> Localization:
         return Localization(None, 0, count, 0.0, f"{count} candidate matches give no pose")
     if believed:
         best = max(believed, key=lambda estimate: estimate.num_inliers)
-        if best is not guided and best.log10_chance > options.sure_log10_chance:
+        if by_positions and best is not guided and best.log10_chance > options.sure_log10_chance:
             best = improve_pose(best, retrieval, problem)
         return tell_pose(best, retrieval.all_candidates, problem)
     best = min(estimates, key=lambda estimate: estimate.log10_chance)

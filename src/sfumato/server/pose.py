@@ -37,6 +37,7 @@ class PoseOptions:
     guided_log10_chance the same for a pose that words proposed and positions decided; stricter,
                      because both are estimates
     sure_log10_chance below this a pose is sure, and no more than min_regions are tried
+    use_positions    search by positions where words do not suffice; False: words alone decide
     """
 
     max_error: float = 6.0
@@ -48,6 +49,7 @@ class PoseOptions:
     guided_log10_chance: float = -8.0
     sure_log10_chance: float = -20.0
     min_regions: int = 3
+    use_positions: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +168,9 @@ def _sample(
     by_words = problem.words is not None
     ransac = {
         "max_reproj_error": options.max_error,
-        "max_iterations": options.word_iterations if by_words else options.max_iterations,
+        "max_iterations": options.word_iterations
+        if by_words and options.use_positions
+        else options.max_iterations,
         "min_iterations": 100,
         "success_prob": 0.9999,
         "progressive_sampling": True,

@@ -121,15 +121,19 @@ def retrieve_map_regions(
 def _most_voted(
     candidates: CandidateMatches, image: NDArray[np.int64], world: Map, count: int
 ) -> NDArray[np.int64]:
-    """Images whose weighted votes lie farthest above what their number of features explains."""
-    if world.num_images <= count:
-        return np.arange(world.num_images)
+    """Images whose weighted votes lie farthest above what their number of features explains.
+
+    An image that sees no point of the map has nothing to say, wherever it stands.
+    """
+    seeing = np.flatnonzero(world.observations_per_image)
+    if len(seeing) <= count:
+        return seeing
     votes = np.bincount(image, weights=candidates.weight, minlength=world.num_images)
     squares = np.bincount(image, weights=candidates.weight**2, minlength=world.num_images)
-    sizes = world.observations_per_image
-    expected = votes.sum() * sizes / max(sizes.sum(), 1)
-    spread = np.sqrt(np.maximum(squares.sum() * sizes / max(sizes.sum(), 1), 1e-12))
-    return np.argsort(-(votes - expected) / spread, kind="stable")[:count]
+    share = world.observations_per_image[seeing] / max(world.observations_per_image.sum(), 1)
+    spread = np.sqrt(np.maximum(squares.sum() * share, 1e-12))
+    lead = (votes[seeing] - votes.sum() * share) / spread
+    return seeing[np.argsort(-lead, kind="stable")[:count]]
 
 
 class _ByImage:

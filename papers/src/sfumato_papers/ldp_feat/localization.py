@@ -23,8 +23,9 @@ from sfumato.datasets.scenes import Problem, Query
 from sfumato.dictionary import Dictionary
 from sfumato.dictionary.levels import level_for
 from sfumato.server.ldp_feat_recipe import MAX_ITERATIONS, paper_localize
-from sfumato.server.localize import localize
+from sfumato.server.localize import LocalizeOptions, localize
 from sfumato.server.mapping.map import Map
+from sfumato.server.pose import PoseOptions
 from sfumato_papers.harness.work import seed_of, tracked
 from sfumato_papers.ldp_feat.localization_frames import predict_frames, window
 from sfumato_papers.ldp_feat.localization_predictions import Prediction, Setting, open_predictions
@@ -70,8 +71,9 @@ def _with_words(
     for words in settings.words:
         count = level_for(levels, epsilon, size) if words == "auto" else int(words)
         given = replace(base, num_words=count, subset_size=size, epsilon=epsilon)
-        if "sfumato" in settings.recipes:
-            yield replace(given, recipe="sfumato")
+        for ours in ("words", "sfumato"):
+            if ours in settings.recipes:
+                yield replace(given, recipe=ours)
         if "paper" in settings.recipes:
             for matching in settings.matching:
                 yield replace(
@@ -168,4 +170,12 @@ def answer(
     if setting.has_gravity:
         error = setting.gravity_error or 0.0
         gravity = problem.gravity(query, error, seed_of("gravity", query.name, error))
-    return localize(release, world, dictionary=dictionary, shortlist=shortlist, gravity=gravity)
+    pose = PoseOptions(use_positions=setting.recipe != "words")
+    return localize(
+        release,
+        world,
+        dictionary=dictionary,
+        shortlist=shortlist,
+        gravity=gravity,
+        options=LocalizeOptions(pose=pose),
+    )

@@ -21,7 +21,7 @@ from sfumato_papers.ldp_feat.poses import pose_numbers, pose_of
 class Setting:
     """What one row of the table is about.
 
-    recipe       raw, lifted, own, paper or sfumato
+    recipe       raw, lifted, own, paper, words (ours without positions) or sfumato
     dictionary   its name; None for raw descriptors, and so are num_words and subset_size (ω)
     epsilon      per descriptor; ∞ for quantised, None for raw and lifted
     strategy     of lifting, and dimension (m) of its subspaces; of recipe own: module:name

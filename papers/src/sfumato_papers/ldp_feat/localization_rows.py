@@ -141,7 +141,7 @@ def _place(setting: Setting) -> tuple[Any, ...]:
         setting.is_control,
         setting.dictionary or "",
         -(setting.epsilon or math.inf),
-        ("raw", "lifted", "own", "sfumato", "paper").index(setting.recipe),
+        ("raw", "lifted", "own", "sfumato", "words", "paper").index(setting.recipe),
         setting.dimension or 0,
         (setting.num_frames, setting.is_shared),
     )

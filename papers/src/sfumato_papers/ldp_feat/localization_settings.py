@@ -19,7 +19,7 @@ from sfumato_papers.harness.options import Checked, folders, option
 from sfumato_papers.ldp_feat.localization_predictions import Setting
 from sfumato_papers.ldp_feat.poses import THRESHOLDS, WRONG_BEYOND, Within, parse_thresholds
 
-RECIPES = ("paper", "sfumato")
+RECIPES = ("paper", "words", "sfumato")
 BUDGETS = ("each", "shared")
 AUTO = QueryRule("auto")
 
@@ -77,7 +77,10 @@ class Settings(Checked):
     )
     extractor: str = option("sift", "The extractor of map and queries.")
     recipes: tuple[str, ...] = option(
-        RECIPES, "paper, sfumato, or both.", "--recipe", choices=RECIPES
+        ("paper", "sfumato"),
+        "paper; sfumato; words: ours without the search by positions; several.",
+        "--recipe",
+        choices=RECIPES,
     )
     dictionaries: tuple[str, ...] = option(
         (DEFAULT_DICTIONARY,),

@@ -1,10 +1,13 @@
 /** Chromium with an empty profile, all of whose traffic is recorded. */
 
 import { existsSync } from "node:fs";
+import { delimiter, join } from "node:path";
 import { chromium, type Browser, type BrowserContext, type Page } from "playwright-core";
 import { Recorder, type Recorded } from "./recorder.ts";
 
-export const CHROMIUM = process.env["SFUMATO_CHROMIUM"] ?? "/usr/bin/chromium";
+const FOLDERS = (process.env["PATH"] ?? "").split(delimiter);
+export const CHROMIUM =
+  process.env["SFUMATO_CHROMIUM"] ?? FOLDERS.map((folder) => join(folder, "chromium")).find(existsSync) ?? "";
 /** scripts/web says so where there is none. */
 export const HAS_CHROMIUM = existsSync(CHROMIUM);
 

@@ -2,7 +2,7 @@
 
 import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { close, HAS_CHROMIUM, open, type Watched } from "./browser.ts";
+import { close, HAS_CHROMIUM, newPage, open, type Watched } from "./browser.ts";
 import { Served } from "./served.ts";
 import { chooseFile, connect, distance, idle, protect, send, shownBytes, visit } from "./visit.ts";
 
@@ -169,7 +169,7 @@ describe.runIf(HAS_CHROMIUM)("the page, when something is wrong", () => {
 
   it("refuses a wrong key in one sentence and forgets nothing", async () => {
     context = await watched.browser.newContext();
-    const page = await context.newPage();
+    const page = await newPage(context, []);
     await page.goto(`${served.url}/app/`);
     await page.fill("#key", "sfk_0123456789abcdef_wrong");
     await page.click("#connect-button");

@@ -31,6 +31,9 @@ export function isOfTheBrowser({ method, url }: Recorded): boolean {
   return OF_THE_BROWSER.test(method === "CONNECT" ? (url.split(":")[0] ?? "") : new URL(url).hostname);
 }
 
+/** No test asserts seconds: on a busy machine a page may take minutes. */
+const PATIENCE = 300_000;
+
 /** A browser and what it sent. */
 export interface Watched {
   readonly browser: Browser;
@@ -55,6 +58,7 @@ export async function close({ browser, recorder }: Watched): Promise<void> {
 /** A page whose own errors fail the test. */
 export async function newPage(context: BrowserContext, problems: string[]): Promise<Page> {
   const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE);
   page.on("pageerror", (error) => problems.push(error.message));
   page.on("console", (message) => {
     if (message.type() === "error") problems.push(message.text());

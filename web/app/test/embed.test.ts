@@ -62,10 +62,10 @@ describe.runIf(HAS_CHROMIUM)("a page of somebody else's", () => {
   });
 
   it("is not answered where the service does not name the site", async () => {
-    const page = await (await watched.browser.newContext()).newPage();
+    const page = await newPage(await watched.browser.newContext(), []);
     await page.goto(served.site.replace("localhost", "127.0.0.1")); // another origin, the same page
     await page.fill("#key", served.key);
-    const failed = page.waitForEvent("pageerror", { timeout: 60_000 });
+    const failed = page.waitForEvent("pageerror");
     await page.setInputFiles("#photo", served.picture(3));
     expect((await failed).message).toMatch(/does not allow this page/);
     expect(await page.locator("#answer").textContent()).toBe("");

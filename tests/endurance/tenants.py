@@ -30,6 +30,7 @@ ROUTES = (
     ("POST", "/v1/maps/{}/localize"),
     ("GET", "/v1/maps/{}/plan"),
     ("GET", "/v1/maps/{}/plan?epsilon=8"),
+    ("GET", "/v1/maps/{}/points"),
 )
 _OF_EACH_ANSWER = ("x-request-id", "date")
 

@@ -45,6 +45,7 @@ ROUTES = [
     ("DELETE", "/v1/maps/{}"),
     ("POST", "/v1/maps/{}/localize"),
     ("GET", "/v1/maps/{}/plan"),
+    ("GET", "/v1/maps/{}/points"),
 ]
 
 

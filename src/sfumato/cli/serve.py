@@ -41,6 +41,14 @@ def run(
         int | None, option("Localizations of each at once.", shown=f"{_USUAL.parallel}")
     ] = None,
     read_only: Annotated[bool | None, option("Never write to the store.")] = None,
+    allow_origin: Annotated[
+        list[str] | None,
+        option(
+            "A web site whose pages may ask, https://host; may come repeatedly.",
+            metavar="ORIGIN",
+            shown="none but /app",
+        ),
+    ] = None,
     config: Annotated[
         Path | None, option("TOML of settings; docs/deploy.md lists them all.", shown="none")
     ] = None,
@@ -66,6 +74,7 @@ def run(
         "workers": workers,
         "parallel": parallel,
         "read_only": read_only,
+        "allow_origins": allow_origin,
     }
     chosen = {name: value for name, value in given.items() if value is not None}
     settings = settings.updated(chosen, source="the command line")

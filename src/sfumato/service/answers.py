@@ -119,6 +119,15 @@ class PlanAnswer(BaseModel):
     not_protected: list[str]
 
 
+class PointsAnswer(BaseModel):
+    """Positions of a map, thinned evenly: enough to draw it, not to localize in it."""
+
+    points: list[Vector] = Field(
+        description="In the map's unit; none where the operator hides them."
+    )
+    up: Vector = Field(description="Up as the map's own images were held, of length 1.")
+
+
 class Readiness(BaseModel):
     """Whether queries are answered, and whether maps can be changed."""
 

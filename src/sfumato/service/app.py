@@ -17,11 +17,12 @@ from starlette.exceptions import HTTPException
 from starlette.routing import compile_path
 
 from sfumato.core.errors import SfumatoError
-from sfumato.service import map_routes, operation_routes, query_routes
+from sfumato.service import map_routes, operation_routes, page_routes, query_routes
 from sfumato.service.auditing import Audit
 from sfumato.service.errors import ServiceError, from_sfumato, from_storage
 from sfumato.service.logs import log
 from sfumato.service.metrics import forget_dead_workers
+from sfumato.service.origins import Origins
 from sfumato.service.request_guard import RequestGuard
 from sfumato.service.state import Service
 
@@ -47,6 +48,7 @@ def create_app(service: Service) -> FastAPI:
     app.include_router(map_routes.router, tags=["maps"])
     app.include_router(query_routes.router, tags=["queries"])
     app.include_router(operation_routes.router, tags=["operation"])
+    app.include_router(page_routes.router)
     app.add_middleware(RequestGuard, metrics=service.metrics)
     app.add_middleware(
         Audit,
@@ -54,6 +56,7 @@ def create_app(service: Service) -> FastAPI:
         read_only=service.store.read_only,
         max_bytes=service.settings.audit_bytes,
     )
+    app.add_middleware(Origins, allowed=service.settings.allow_origins)
     app.add_exception_handler(ServiceError, _refuse)
     app.add_exception_handler(SfumatoError, _refuse)
     app.add_exception_handler(sqlite3.Error, _refuse)

@@ -8,11 +8,11 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from sfumato.service.access import AnyKey, TheService, any_key
-from sfumato.service.answers import Answer, PlanAnswer, refusals
+from sfumato.service.answers import Answer, PlanAnswer, PointsAnswer, refusals
 from sfumato.service.bodies import received_release, unless_hung_up
 from sfumato.service.errors import ServiceError, busy
 from sfumato.service.plans import rounded, stored_plan
-from sfumato.service.work import localize_release
+from sfumato.service.work import localize_release, points_of_map
 
 router = APIRouter()
 _RELEASE: dict[str, Any] = {
@@ -95,6 +95,22 @@ async def plan(
     if "failed" in made:
         raise ServiceError(409, "no-plan", f"there is no plan for this map: {made['failed']}")
     return PlanAnswer(**made)
+
+
+@router.get(
+    "/v1/maps/{id}/points",
+    summary="Points to draw",
+    responses=refusals(401, 404, 429, 503),
+)
+async def points(id: str, service: TheService, key: AnyKey) -> PointsAnswer:
+    """Some positions of a map, to show a pose among them; no colour, no descriptor, no image."""
+    stored = service.store.find(key.tenant, id)
+    settings = service.settings
+    given = {"folder": str(service.store.folder_of(stored.id)), "count": settings.shown_points}
+    found = await service.queue.run(
+        key.tenant, points_of_map, given, seconds=settings.deadline_seconds
+    )
+    return PointsAnswer(**found)
 
 
 @router.get(

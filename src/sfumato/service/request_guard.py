@@ -104,7 +104,9 @@ class _Request:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = [*message.get("headers", []), (b"x-request-id", self.id.encode())]
-            headers += [(b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store")]
+            headers.append((b"x-content-type-options", b"nosniff"))
+            if not any(name.lower() == b"cache-control" for name, _ in headers):
+                headers.append((b"cache-control", b"no-store"))
             if not self._body_is_read:
                 headers.append((b"connection", b"close"))
             message = {**message, "headers": headers}

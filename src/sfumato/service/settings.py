@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -29,6 +30,8 @@ class Settings:
     workers: int = 1
     parallel: int = 2  # localizations of each worker at once, each in a process of its own
     read_only: bool = False
+    allow_origins: tuple[str, ...] = ()  # web sites whose pages may ask, each as https://host
+    shown_points: int = 4000  # of a map, to whoever may ask it; 0: none
 
     queue_size: int = 32  # requests that may wait for a thread, per worker
     deadline_seconds: float = 30.0  # from the end of a request's body to its answer
@@ -80,6 +83,8 @@ class Settings:
             raise InvalidInput("the service needs at least one dictionary; give --dictionary.")
         if not self.plan_epsilons or min(self.plan_epsilons) <= 0:
             raise InvalidInput("plan_epsilons must be positive numbers.")
+        for origin in self.allow_origins:
+            _check_origin(origin)
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self), default=str)
@@ -105,10 +110,16 @@ _MAY_BE_ZERO = {
     "rate_per_minute",
     "min_free_bytes",
     "queue_size",
+    "shown_points",
     "plan_share",
     "plan_images",
     "max_connections_per_address",
 }
+
+_HOST = r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]+\]"
+_ORIGIN = re.compile(rf"https://({_HOST})(:[1-9][0-9]{{0,4}})?")
+_THIS_MACHINE = re.compile(r"http://(localhost|127\.0\.0\.1|\[::1\])(:[1-9][0-9]{0,4})?")
+_USUAL_PORT = re.compile(r"https://[^:]*:443|http://[^:]*:80")
 
 
 def from_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -123,8 +134,8 @@ def from_environment(environment: Mapping[str, str]) -> dict[str, str]:
 def _parsed(name: str, default: Any, value: Any) -> Any:
     try:
         if isinstance(default, tuple):
-            items = value.split(",") if isinstance(value, str) else list(value)
-            kind = type(default[0])
+            items = value.split(",") if isinstance(value, str) and value else list(value)
+            kind = type(default[0]) if default else str
             return tuple(kind(item.strip() if isinstance(item, str) else item) for item in items)
         if isinstance(default, bool):
             if isinstance(value, bool):
@@ -143,3 +154,20 @@ def _parsed(name: str, default: Any, value: Any) -> Any:
 
 def _example(default: Any) -> str:
     return ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
+
+
+def _check_origin(text: str) -> None:
+    """An origin must be written as browsers write it."""
+    if "*" in text:
+        raise InvalidInput(
+            f"allow_origins must name each web site, got {text!r}: requests carry a key, which any "
+            "page could use then; list the origins that you trust."
+        )
+    if not (_ORIGIN.fullmatch(text) or _THIS_MACHINE.fullmatch(text)) or _USUAL_PORT.fullmatch(
+        text
+    ):
+        raise InvalidInput(
+            f"allow_origins must be like https://app.example or https://app.example:8443 in small "
+            f"letters (http only for this machine), got {text!r}; leave out the path, the last "
+            "slash and the usual port."
+        )

@@ -19,6 +19,7 @@ from sfumato.service.dictionaries import Dictionaries
 from sfumato.service.errors import map_damaged
 from sfumato.service.localizing import OpenMaps, answer, check_release
 from sfumato.service.plans import make_plan
+from sfumato.service.points import few_points
 from sfumato.service.processes import Charge
 from sfumato.service.settings import Settings
 
@@ -34,6 +35,11 @@ def localize_release(given: dict[str, Any], body: bytes, charge: Charge) -> dict
     )
     found = answer(release, _opened(Path(given["folder"])), settings, charge)
     return {"kind": release.kind, "answer": answer_of(found).model_dump()}
+
+
+def points_of_map(given: dict[str, Any], _body: bytes, _charge: Charge) -> dict[str, Any]:
+    """Some points of a map, and which way is up in it."""
+    return few_points(_opened(Path(given["folder"])), given["count"])
 
 
 def check_upload(given: dict[str, Any], _body: bytes, _charge: Charge) -> dict[str, Any]:

@@ -120,13 +120,18 @@ export class Dictionary {
   }
 
   /**
-   * The level to send at this ε per descriptor where none is chosen: the largest whose true word
-   * is sent at least one time in five, else the smallest.
+   * The number of words to send at this ε per descriptor where none is chosen: the largest level
+   * whose true word is sent at least one time in five, else the smallest.
    */
-  atEpsilon(epsilon: number, subsetSize: number): Words {
+  sizeFor(epsilon: number, subsetSize: number): number {
     const odds = subsetSize * Math.exp(Math.min(epsilon, 50));
     const often = this.sizes.filter((size) => odds >= SENT_AT_LEAST * (odds + size - subsetSize));
-    return this.at(often.at(-1) ?? at(this.sizes, 0));
+    return often.at(-1) ?? at(this.sizes, 0);
+  }
+
+  /** The level of that many words. */
+  atEpsilon(epsilon: number, subsetSize: number): Words {
+    return this.at(this.sizeFor(epsilon, subsetSize));
   }
 
   #rows(numWords: number): Uint8Array {

@@ -1,0 +1,165 @@
+/** Steps 3 and 4: draw the release, show it, send exactly it, show the answer. */
+
+import { Unreachable, type Features, type Prepared } from "@sfumato/device";
+import { showAnswer } from "./answer.ts";
+import { remember, remembered, type Connection } from "./connection.ts";
+import { byId, make, on, showFacts, short, tell, thousands } from "./dom.ts";
+import type { Engine } from "./engine.ts";
+import { hexDump, sha256 } from "./leaving.ts";
+import type { Taken } from "./picture.ts";
+import type { Place } from "./place.ts";
+import { chosen, focalInPixels, showProgress } from "./settings.ts";
+
+const SENT = "sfumato-sent";
+const NOTHING_YET = "Nothing yet. “Protect” draws the words, charges your budget, and shows the bytes. They are not sent before you say so.";
+const SHOWN = "These bytes, all of them and nothing else, are what “Send” sends. Sending them again costs nothing more.";
+
+export class Exchange {
+  #kept: Features | null = null;
+  #picture: Taken | null = null;
+  #prepared: Prepared | null = null;
+  /** Releases that the person sent in this tab: these may be sent again without asking. */
+  readonly #sent = new Set<string>(remembered(SENT).split(" "));
+  readonly #engine: Engine;
+  readonly #connection: Connection;
+  readonly #place: Place;
+  readonly #failed: (error: unknown) => void;
+  readonly #protect = byId<HTMLButtonElement>("protect-button");
+  readonly #send = byId<HTMLButtonElement>("send-button");
+  readonly #download = byId<HTMLAnchorElement>("download");
+
+  constructor(engine: Engine, connection: Connection, place: Place, failed: (error: unknown) => void) {
+    this.#engine = engine;
+    this.#connection = connection;
+    this.#place = place;
+    this.#failed = failed;
+  }
+
+  /** What was shown is not of this picture or these settings any more. */
+  forget(): void {
+    this.#prepared = this.#kept = null;
+    this.#protect.disabled = this.#send.disabled = true;
+    this.#download.hidden = byId("leaving").hidden = true;
+    URL.revokeObjectURL(this.#download.href);
+    tell(byId("leaving-note"), NOTHING_YET);
+  }
+
+  /** These keypoints may be protected, once a map is chosen. */
+  offer(kept: Features, picture: Taken): void {
+    this.#kept = kept;
+    this.#picture = picture;
+    this.#protect.disabled = kept.scores.length === 0 || this.#engine.levels.length === 0;
+  }
+
+  /** Levels of the map's dictionary that the person may choose instead of the rule. */
+  showWords(): void {
+    const words = byId<HTMLSelectElement>("words");
+    const before = words.value;
+    const sizes = this.#engine.levels.map((size) => make("option", { value: String(size) }, thousands(size)));
+    words.replaceChildren(make("option", { value: "" }, "by rule"), ...sizes);
+    if (this.#engine.levels.includes(Number(before))) words.value = before;
+  }
+
+  /** Charge, draw once, show every byte. */
+  async protect(): Promise<void> {
+    const map = this.#connection.map;
+    if (this.#kept === null || this.#picture === null || map === null) throw new Error("connect and choose a picture first.");
+    this.#protect.disabled = true;
+    const { width, height } = this.#picture.picture;
+    const focal = focalInPixels(chosen().lens, width, height);
+    const camera = { model: "PINHOLE", width, height, params: [focal, focal, width / 2, height / 2] } as const;
+    try {
+      this.#prepared = await this.#engine.prepare(this.#kept, camera, chosen(), map, showProgress);
+    } catch (error) {
+      this.#protect.disabled = false;
+      throw error;
+    } finally {
+      await this.showSpent();
+    }
+    await this.#show(this.#prepared);
+  }
+
+  async #show({ data, release }: Prepared): Promise<void> {
+    if (release.kind !== "words") throw new Error("this page sends words alone.");
+    byId("bytes").textContent = hexDump(data, release);
+    showFacts(byId("leaving-facts"), [
+      ["bytes", thousands(data.length)],
+      ["keypoints", thousands(release.keypoints.length / 2)],
+      ["words to choose from", thousands(release.numWords)],
+      ["ε per keypoint", short(release.epsilon)],
+    ]);
+    byId("digest").textContent = await sha256(data);
+    this.#download.href = URL.createObjectURL(new Blob([data], { type: "application/octet-stream" }));
+    this.#download.hidden = byId("leaving").hidden = false;
+    this.#send.disabled = false;
+    tell(byId("leaving-note"), SHOWN);
+  }
+
+  async send(): Promise<void> {
+    const map = this.#connection.map;
+    if (this.#prepared === null || map === null) throw new Error("protect the picture first.");
+    await this.#ask(this.#prepared, map.id);
+  }
+
+  /** Ask with a release; without a network it waits, and the person is told. */
+  async #ask(prepared: Prepared, map: string): Promise<void> {
+    const start = performance.now();
+    if (prepared.id !== null) this.#sent.add(prepared.id);
+    remember(SENT, [...this.#sent].join(" "));
+    tell(byId("answer"), "Asking…");
+    try {
+      const answer = await this.#engine.send(prepared, chosen(), map);
+      const milliseconds = performance.now() - start;
+      const { left } = await this.#engine.account(chosen().budget);
+      const camera = prepared.release.camera;
+      const focal = camera?.params[0] ?? 1;
+      const half = [(camera?.width ?? 1) / 2 / focal, (camera?.height ?? 1) / 2 / focal] as const;
+      showAnswer(answer, { bytes: prepared.data.length, milliseconds, budgetLeft: left, half }, this.#place);
+    } catch (error) {
+      const waits = error instanceof Unreachable && prepared.id !== null;
+      tell(byId("answer"), waits ? "Not answered yet: the release waits for the network." : "Not answered.");
+      if (!waits) throw error;
+    } finally {
+      await this.showWaiting();
+    }
+  }
+
+  /** Send what the person has sent already and nobody answered, now that there may be a network. */
+  async flush(): Promise<void> {
+    if (!navigator.onLine) return;
+    for (const { prepared, map } of await this.#engine.waiting()) {
+      if (this.#sent.has(prepared.id ?? "")) await this.#ask(prepared, map);
+    }
+  }
+
+  /** What was drawn and not answered: also what another visit left behind. */
+  async showWaiting(): Promise<void> {
+    const waiting = await this.#engine.waiting();
+    const others = waiting.filter(({ prepared }) => prepared.id !== this.#prepared?.id || this.#sent.has(prepared.id ?? ""));
+    byId("outbox").replaceChildren(...others.map(({ prepared, map }) => this.#entry(prepared, map)));
+  }
+
+  #entry(prepared: Prepared, map: string): HTMLElement {
+    const again = make("button", { type: "button", class: "plain" }, "Send it");
+    on(again, "click", () => this.#ask(prepared, map), this.#failed);
+    const drop = make("button", { type: "button", class: "plain" }, "Discard");
+    on(drop, "click", async () => {
+      await this.#engine.forget(prepared.id ?? "");
+      await this.showWaiting();
+    }, this.#failed);
+    const state = this.#sent.has(prepared.id ?? "") ? "waits for the network" : "was drawn and not sent";
+    const text = `A release of ${thousands(prepared.data.length)} bytes ${state}. It is charged already; sending it costs nothing more.`;
+    return make("li", {}, make("span", {}, text), make("span", { class: "buttons" }, again, drop));
+  }
+
+  async showSpent(): Promise<void> {
+    const { spent, exact, left, budget, kept } = await this.#engine.account(chosen().budget);
+    byId("spent-bar").style.width = `${Math.min(100, (100 * spent) / budget)}%`;
+    tell(
+      byId("spent"),
+      kept
+        ? `N·ε = ${thousands(spent)} spent, counted exactly E = ${short(exact)} at δ = 10⁻⁶; ${thousands(left)} left of ${thousands(budget)}. A budget can be lowered, never raised.`
+        : "This browser keeps nothing here (a private window?), so nothing can be counted and nothing is protected.",
+    );
+  }
+}

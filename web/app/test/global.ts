@@ -1,0 +1,21 @@
+/** One service for all tests in the browser: making the gallery's map takes longer than asking it. */
+
+import type { TestProject } from "vitest/node";
+import { HAS_CHROMIUM } from "./browser.ts";
+import { startService, type Address } from "./served.ts";
+
+declare module "vitest" {
+  interface ProvidedContext {
+    address: Address | null;
+  }
+}
+
+export default async function setup(project: TestProject): Promise<() => void> {
+  if (!HAS_CHROMIUM) {
+    project.provide("address", null);
+    return () => undefined;
+  }
+  const { address, stop } = await startService();
+  project.provide("address", address);
+  return stop;
+}

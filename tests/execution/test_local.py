@@ -165,7 +165,7 @@ def test_a_lost_actor_is_noticed_and_made_anew_where_it_should(processes: Proces
 def test_no_more_processes_are_started_than_there_is_work_for() -> None:
     with Processes(64) as execution:
         assert list(execution.map(square, range(2))) == [0, 1]
-        assert len(execution._idle) + len(execution._busy) <= 2
+        assert len(execution._pool) <= 2
 
 
 def test_what_was_chosen_holds_inside_and_is_ended_outside() -> None:
@@ -175,7 +175,7 @@ def test_what_was_chosen_holds_inside_and_is_ended_outside() -> None:
         assert isinstance(chosen, Processes)
         assert list(current().map(square, [3])) == [9]
     assert isinstance(current(), Threads)
-    assert not chosen._idle
+    assert not len(chosen._pool)
 
 
 @pytest.mark.parametrize(

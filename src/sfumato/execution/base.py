@@ -30,6 +30,7 @@ Total = TypeVar("Total")
 RETRIES = 3
 #: Results that may wait for an earlier one, for each worker.
 _WAITING = 4
+_LOOK_EVERY = 10.0  # seconds
 
 
 class Shared(Generic[Value]):
@@ -100,6 +101,14 @@ class Execution(ABC):
     @abstractmethod
     def _cancel(self, running: Iterable[Future[Any]]) -> None: ...
 
+    def _look(self) -> None:
+        """Called now and then while results are waited for."""
+
+    @property
+    def _under_way(self) -> int:
+        """How many items are handed out at once."""
+        return self.workers
+
     def check_path(self, path: Any) -> None:
         """Refuse a path that some worker cannot see; here all can."""
 
@@ -159,12 +168,15 @@ class Execution(ABC):
         place = 0
         try:
             while True:
-                room = min(self.workers, _WAITING * self.workers - len(finished)) - len(running)
+                room = min(self._under_way, _WAITING * self.workers - len(finished)) - len(running)
                 for number, item in islice(items, max(room, 0)):
                     running[self._submit(work, shared, item)] = (number, item, RETRIES)
                 if not running:
                     return
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                done = wait(running, _LOOK_EVERY, FIRST_COMPLETED).done
+                if not done:
+                    self._look()
+                for future in done:
                     number, item, left = running.pop(future)
                     try:
                         finished[number] = future.result()

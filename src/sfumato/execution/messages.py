@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import mmap
 import pickle
+import sys
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -91,6 +91,24 @@ def opened(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
+class Packed:
+    """Something that another process can import and unpack: it looks where this one does."""
+
+    data: bytes
+    path: tuple[str, ...]
+
+    @staticmethod
+    def of(*values: Any) -> Packed:
+        return Packed(pickle.dumps(values), tuple(sys.path))
+
+    def open(self) -> Any:
+        for folder in self.path:
+            if folder not in sys.path:
+                sys.path.append(folder)
+        return pickle.loads(self.data)  # noqa: S301 - from the process that started this work
+
+
+@dataclass(frozen=True)
 class Answer:
     """What became of one call: its result, or the error and how it came about."""
 
@@ -124,15 +142,9 @@ def answer(function: Callable[..., Any], *args: Any, **named: Any) -> Answer:
         return Answer(error=error, trace=trace)
 
 
-@contextmanager
-def one_core() -> Iterator[None]:
-    """In here a worker uses one core: the others belong to other workers."""
+def use_one_core() -> None:
+    """From now on this process uses one core: the others belong to other workers."""
     import cv2
 
-    before = cv2.getNumThreads()
     cv2.setNumThreads(1)
-    try:
-        with single_threaded_products():
-            yield
-    finally:
-        cv2.setNumThreads(before)
+    single_threaded_products.stay()

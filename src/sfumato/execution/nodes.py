@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from sfumato import __version__
-from sfumato.core.errors import InvalidInput
+from sfumato.core.errors import InvalidInput, WorkerLost
 
 _SECONDS_TO_ANSWER = 10.0
 _PORT = 10001  # of Ray's clients, where an address names none
@@ -47,3 +47,20 @@ def spelled(found: dict[str, str], other: dict[str, str]) -> str:
 def sees(path: str) -> bool:
     """Whether a path is there, on this machine."""
     return Path(path).exists()
+
+
+def translated(error: BaseException) -> BaseException:
+    """An error of Ray as one of ours, known by the names of its classes; any other as it is."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    if names & {"ObjectStoreFullError", "OutOfDiskError"}:
+        return InvalidInput(
+            "what is shared or comes back is larger than the object store of a node; start the "
+            "cluster with more --object-store-memory, or work in smaller parts."
+        )
+    if "OutOfMemoryError" in names:
+        return WorkerLost("a worker was ended because its node ran out of memory; use fewer.")
+    if "RayTaskError" in names:
+        return RuntimeError(str(error))
+    if "RayError" in names:
+        return WorkerLost(f"a worker of the cluster was lost ({type(error).__name__}).")
+    return error

@@ -10,17 +10,18 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from sfumato import __version__
-from sfumato.core.errors import InvalidInput, Mismatch, WorkerLost
+from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.extras import need
 from sfumato.execution.base import Actor, Execution, Shared, Value
-from sfumato.execution.messages import Answer, MappedFile, answer, one_core, opened
-from sfumato.execution.nodes import check_answers, sees, spelled, versions
+from sfumato.execution.messages import Answer, MappedFile, Packed, answer, opened, use_one_core
+from sfumato.execution.nodes import check_answers, sees, spelled, translated, versions
+from sfumato.execution.pool import Pool
 
 need("ray", "work on Ray", "ray")
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -32,6 +33,8 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # noq
 
 NAMESPACE = "sfumato"
 _SECONDS_TO_START = 120.0  # of a worker on each node
+_AHEAD = 2  # items that a worker has: while it does one the next is on its way
+_answers = ThreadPoolExecutor(1, thread_name_prefix="sfumato-answers")
 _QUIET: dict[str, Any] = {
     "namespace": NAMESPACE,
     "log_to_driver": False,
@@ -85,8 +88,7 @@ class OnRay(Execution):
         self.workers = workers or int(ray.cluster_resources().get("CPU", 0))
         if not self.workers:
             raise InvalidInput("the Ray cluster has no processors to work on; add a node to it.")
-        self._task: Any = ray.remote(num_cpus=1, max_retries=0)(_run)
-        self._refs: dict[Future[Any], Any] = {}
+        self._pool = Pool(self.workers, _start_worker, ahead=_AHEAD)
         ours = versions()
         for theirs in self._on_every_node(versions):
             if theirs != ours:
@@ -99,7 +101,7 @@ class OnRay(Execution):
         try:
             return Shared(ray.put(MappedFile.of(value) or value))
         except Exception as error:
-            raise _translated(error) from error
+            raise translated(error) from error
 
     def start(
         self,
@@ -124,24 +126,22 @@ class OnRay(Execution):
             )
 
     def close(self) -> None:
+        self._pool.close()
         if self._joined:
             ray.shutdown()
 
+    @property
+    def _under_way(self) -> int:
+        return _AHEAD * self.workers
+
     def _submit(self, work: Callable[..., Any], shared: list[Any], item: Any) -> Future[Any]:
-        try:
-            ref = self._task.remote(work, shared, item)
-        except Exception as error:
-            raise _translated(error) from error
-        future = _future_of(ref)
-        self._refs[future] = ref
-        future.add_done_callback(lambda done: self._refs.pop(done, None))
-        return future
+        return self._pool.submit(work, shared, item)
+
+    def _look(self) -> None:
+        self._pool.look()
 
     def _cancel(self, running: Iterable[Future[Any]]) -> None:
-        for future in running:
-            ref = self._refs.pop(future, None)
-            if ref is not None:
-                ray.cancel(ref)
+        self._pool.cancel(running, kill=False)  # what has begun is let end
 
     def _on_every_node(self, function: Callable[..., Any], *args: Any) -> list[Any]:
         """The function's result on each node that can work."""
@@ -186,7 +186,11 @@ class RayActor:
         return found
 
     def call(self, method: str, *args: Any, **named: Any) -> Future[Any]:
-        return _future_of(self._handle.call.remote(method, args, named))
+        return _future_of(self._handle.call.remote(method, Packed.of(args, named)))
+
+    def is_ready(self) -> Future[Any]:
+        """Done when it runs somewhere."""
+        return _future_of(self._handle.ping.remote())
 
     def is_alive(self) -> bool:
         asked = self._handle.ping.remote()
@@ -203,8 +207,11 @@ class RayActor:
             raise InvalidInput("an actor is restarted by whoever started it.")
         if self._handle is not None:
             self.stop()
+        self._handle = self._remote()
+
+    def _remote(self) -> Any:
         make = ray.remote(_Holder).options(namespace=NAMESPACE, **self._options)
-        self._handle = make.remote(*self._recipe)
+        return make.remote(Packed.of(*self._recipe))
 
     def stop(self) -> None:
         ray.kill(self._handle)
@@ -213,36 +220,66 @@ class RayActor:
 class _Holder:
     """What a Ray actor is: an object, and the way to call it."""
 
-    def __init__(self, kind: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        with one_core():
-            self._made = answer(kind, *args)
+    def __init__(self, recipe: Packed) -> None:
+        use_one_core()
+        self._made = answer(_make, recipe)
 
-    def call(self, method: str, args: tuple[Any, ...], named: dict[str, Any]) -> Answer:
+    def call(self, method: str, given: Packed) -> Answer:
         if self._made.error is not None:
             return self._made
-        with one_core():
-            return answer(getattr(self._made.result, method), *args, **named)
+        return answer(_ask, self._made.result, method, given)
 
-    def ping(self) -> None:
-        """Answer."""
-
-
-_values: dict[str, Any] = {}  # what the present work shares, in a worker
+    def ping(self) -> Answer:
+        return self._made
 
 
-def _run(work: Callable[..., Any], shared: list[Any], item: Any) -> Answer:
-    """One item, in a worker of the cluster."""
-    names = [ref.hex() for ref in shared]
-    for name in set(_values) - set(names):
-        del _values[name]
-    for name, ref in zip(names, shared, strict=True):
-        if name not in _values:
-            held = answer(lambda ref=ref: opened(ray.get(ref)))
-            if held.error is not None:
-                return held
-            _values[name] = held.result
-    with one_core():
-        return answer(work, *(_values[name] for name in names), item)
+def _make(recipe: Packed) -> Any:
+    kind, args = recipe.open()
+    return kind(*args)
+
+
+def _ask(made: Any, method: str, given: Packed) -> Any:
+    args, named = given.open()
+    return getattr(made, method)(*args, **named)
+
+
+class _Worker(RayActor):
+    """One of those that maps are spread over."""
+
+    def call(self, method: str, *args: Any, **named: Any) -> Future[Any]:
+        work, shared, item = args
+        return _future_of(self._handle.run.remote(Packed.of(work, item), shared))
+
+    def _remote(self) -> Any:
+        return ray.remote(_Work).options(num_cpus=1, max_restarts=0).remote()
+
+
+class _Work:
+    """What a worker is: it runs functions, and holds the values shared with the present ones."""
+
+    def __init__(self) -> None:
+        use_one_core()
+        self._values: dict[str, Any] = {}
+
+    def ping(self) -> Answer:
+        return Answer()
+
+    def run(self, call: Packed, shared: list[Any]) -> Answer:
+        return answer(self._run, call, shared)
+
+    def _run(self, call: Packed, shared: list[Any]) -> Any:
+        work, item = call.open()
+        known = self._values
+        self._values = {
+            name: known[name] if name in known else opened(ray.get(ref))
+            for name, ref in ((ref.hex(), ref) for ref in shared)
+        }
+        return work(*(self._values[ref.hex()] for ref in shared), item)
+
+
+def _start_worker() -> tuple[Actor, Future[Any]]:
+    made = _Worker(_Work, ())
+    return made, made.is_ready()
 
 
 def _future_of(ref: Any) -> Future[Any]:
@@ -253,22 +290,8 @@ def _future_of(ref: Any) -> Future[Any]:
         try:
             future.set_result(done.result().value())
         except Exception as error:  # noqa: BLE001 - raised again where the result is wanted
-            future.set_exception(_translated(error))
+            future.set_exception(translated(error))
 
-    ref.future().add_done_callback(hand_on)
+    # Ray calls back on a thread that its own calls wait for: what follows needs another.
+    ref.future().add_done_callback(lambda done: _answers.submit(hand_on, done))
     return future
-
-
-def _translated(error: BaseException) -> BaseException:
-    if isinstance(error, failures.ObjectStoreFullError | failures.OutOfDiskError):
-        return InvalidInput(
-            "what is shared or comes back is larger than the object store of a node; start the "
-            "cluster with more --object-store-memory, or work in smaller parts."
-        )
-    if isinstance(error, failures.OutOfMemoryError):
-        return WorkerLost("a worker was ended because its node ran out of memory; use fewer.")
-    if isinstance(error, failures.RayTaskError):
-        return RuntimeError(str(error))
-    if isinstance(error, failures.RayError):
-        return WorkerLost(f"a worker of the cluster was lost ({type(error).__name__}).")
-    return error

@@ -19,7 +19,8 @@ from typing import Any
 
 from sfumato.core.errors import WorkerLost
 from sfumato.execution.base import Actor, Execution, Shared, Value
-from sfumato.execution.messages import Answer, answer, one_core, read_value, write_value
+from sfumato.execution.messages import Answer, answer, read_value, use_one_core, write_value
+from sfumato.execution.pool import Pool
 
 _context = multiprocessing.get_context("spawn")
 
@@ -31,8 +32,7 @@ class Processes(Execution):
         self.workers = workers
         self._folder: Path | None = None
         self._numbers = count()
-        self._idle: list[Process] = []
-        self._busy: dict[Future[Any], Process] = {}
+        self._pool = Pool(workers, _start_worker)
         self._started: list[Process] = []
         self._named: dict[str, Actor] = {}
 
@@ -61,32 +61,25 @@ class Processes(Execution):
         return self._named.get(name)
 
     def close(self) -> None:
-        for process in [*self._idle, *self._busy.values(), *self._started]:
+        self._pool.close()
+        for process in self._started:
             process.stop()
-        self._idle, self._busy, self._started, self._named = [], {}, [], {}
+        self._started, self._named = [], {}
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
 
     def _submit(self, work: Callable[..., Any], shared: list[Any], item: Any) -> Future[Any]:
-        for future in [one for one in self._busy if one.done()]:
-            process = self._busy.pop(future)
-            if process.is_alive():
-                self._idle.append(process)
-            else:
-                process.stop()
-        process = self._idle.pop() if self._idle else Process(_Work, ())
-        future = process.call("run", work, shared, item)
-        self._busy[future] = process
-        return future
+        return self._pool.submit(work, shared, item)
 
     def _cancel(self, running: Iterable[Future[Any]]) -> None:
-        for future in running:
-            process = self._busy.pop(future, None)
-            if process is not None and future.done():
-                self._idle.append(process)
-            elif process is not None:
-                process.stop()
+        self._pool.cancel(running, kill=True)
+
+
+def _start_worker() -> tuple[Actor, Future[Any]]:
+    ready: Future[Any] = Future()
+    ready.set_result(None)
+    return Process(_Work, ()), ready
 
 
 class _Work:
@@ -189,7 +182,8 @@ def _serve(line: Connection[Any, Any], kind: Callable[..., Any], args: tuple[Any
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # who started it says when it is over
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    with one_core(), suppress(EOFError, OSError):
+    use_one_core()
+    with suppress(EOFError, OSError):
         made = answer(kind, *args)
         while True:
             method, positional, named = line.recv()

@@ -32,13 +32,15 @@ class Threads(Execution):
         ordered: bool = True,
         threads: int | None = None,
     ) -> Iterator[Result]:
+        known = [value.place if isinstance(value, Shared) else value for value in values]
+        if self._asked is None and threads == 1:  # as if there were no map around it
+            yield from (work(*known, item) for item in items)
+            return
         with single_threaded_products() as usual:
             one = Threads()  # of its own, so that maps may run inside one another
             one.workers = self._asked or threads or usual
             if one.workers == 1:
-                known = [value.place if isinstance(value, Shared) else value for value in values]
-                for item in items:
-                    yield work(*known, item)
+                yield from (work(*known, item) for item in items)
                 return
             with ThreadPoolExecutor(one.workers, thread_name_prefix=THREAD_NAME) as one._pool:
                 yield from super(Threads, one).map(work, items, *values, ordered=ordered)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from pieces_of_work import (
     Counter,
     always_die,
@@ -22,7 +23,6 @@ from pieces_of_work import (
     square,
     times,
 )
-
 from sfumato.core.errors import InvalidInput, MissingExtra, WorkerLost
 from sfumato.execution import Execution, current, started
 from sfumato.execution.processes import Processes
@@ -78,8 +78,9 @@ def test_few_items_are_asked_for_ahead(place: Execution, tmp_path: Path) -> None
 
     def items() -> Iterator[int]:
         nonlocal taken
-        for taken in range(10_000):
-            yield taken
+        for item in range(10_000):
+            taken = item
+            yield item
 
     results = place.map(square, items())
     for _ in range(3):
@@ -117,7 +118,11 @@ def test_an_actor_keeps_what_it_was_told(place: Execution) -> None:
 def test_shared_arrays_are_read_only_and_handed_over_once(processes: Processes) -> None:
     rows = np.arange(12).reshape(3, 4)
     with processes.share(rows) as shared:
-        assert list(processes.map(row_sum, range(3), shared)) == [(6, False), (22, False), (38, False)]
+        assert list(processes.map(row_sum, range(3), shared)) == [
+            (6, False),
+            (22, False),
+            (38, False),
+        ]
         assert list(processes.map(row_sum, [2], shared)) == [(38, False)]
 
 

@@ -80,9 +80,7 @@ def make_cells(
     )
 
 
-def _train(
-    descriptors: NDArray[Any], count: int, space: Space, rng: np.random.Generator
-) -> Floats:
+def _train(descriptors: NDArray[Any], count: int, space: Space, rng: np.random.Generator) -> Floats:
     size = min(len(descriptors), _TRAINING_POINTS * count)
     # Sorted, so that a memory-mapped file is read from front to back.
     sample = np.sort(rng.choice(len(descriptors), size=size, replace=False))

@@ -39,7 +39,7 @@ class Shared(Generic[Value]):
     def __init__(self, place: Any, forget: Callable[[], None] = lambda: None) -> None:
         self.place, self._forget = place, forget
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027
         self._forget()
         self.place = None
 
@@ -101,7 +101,7 @@ class Execution(ABC):
     @abstractmethod
     def _cancel(self, running: Iterable[Future[Any]]) -> None: ...
 
-    def _look(self) -> None:
+    def _look(self) -> None:  # noqa: B027 - only clusters have something to look at
         """Called now and then while results are waited for."""
 
     @property
@@ -109,7 +109,7 @@ class Execution(ABC):
         """How many items are handed out at once."""
         return self.workers
 
-    def check_path(self, path: Any) -> None:
+    def check_path(self, path: Any) -> None:  # noqa: B027
         """Refuse a path that some worker cannot see; here all can."""
 
     def close(self) -> None:

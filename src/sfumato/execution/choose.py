@@ -1,7 +1,7 @@
 """Where work runs now: chosen once, by a command or a program, for all that is called inside.
 
-    with started("local", workers=8):
-        sf.build_dictionary("photos/", num_words=65536, output="words")
+with started("local", workers=8):
+    sf.build_dictionary("photos/", num_words=65536, output="words")
 """
 
 from __future__ import annotations

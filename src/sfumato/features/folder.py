@@ -88,12 +88,11 @@ def extract_folder(
     ) as writer:
         wanted = [name for name in names if name not in writer]
         recipe = _Recipe(Path(folder).absolute(), extractor, max_keypoints, weights)
+        current().check_path(recipe.root)
         current().check_path(writer.parts)
         # Workers store what they find: it does not come through this process.
-        stored = _work_through(
-            _store_named, wanted, recipe, writer.parts.absolute(), strict, unreadable, progress
-        )
-        for _, count in stored:
+        given = (recipe, writer.parts.absolute())
+        for _, count in _work_through(_store_named, wanted, given, strict, unreadable, progress):
             done += 1
             keypoints += count
         if names and len(unreadable) == len(names):
@@ -126,11 +125,9 @@ def iter_folder_features(
         check_request(extractor, max_keypoints=max_keypoints, weights=weights)
     root = Path(folder)
     todo = list(list_images(folder) if names is None else names)
-
     recipe = _Recipe(root.absolute(), extractor, max_keypoints, weights)
-    yield from _work_through(
-        _extract_named, todo, recipe, None, strict, unreadable, progress
-    )
+    current().check_path(root)
+    yield from _work_through(_extract_named, todo, (recipe,), strict, unreadable, progress)
 
 
 @dataclass(frozen=True)
@@ -144,17 +141,15 @@ class _Recipe:
 
 
 def _work_through(
-    work: Callable[[_Recipe, Path | None, str], Any],
+    work: Callable[..., Any],
     names: Sequence[str],
-    recipe: _Recipe,
-    parts: Path | None,
+    given: tuple[Any, ...],
     strict: bool,
     unreadable: list[tuple[str, str]] | None,
     progress: Progress,
 ) -> Iterator[tuple[str, Any]]:
     """(name, what the work gave) of every picture that can be read."""
-    current().check_path(recipe.root)
-    found = current().map(work, names, recipe, parts, threads=FEW_THREADS)
+    found = current().map(work, names, *given, threads=FEW_THREADS)
     for done, (name, result) in enumerate(zip(names, found, strict=True), start=1):
         if not isinstance(result, InvalidInput):
             yield name, result
@@ -171,7 +166,7 @@ def _store_named(recipe: _Recipe, parts: Path, name: str) -> int | InvalidInput:
     """Store the features of one picture where a writer will find them; how many they are."""
     from sfumato.features.writer import write_part
 
-    features = _extract_named(recipe, None, name)
+    features = _extract_named(recipe, name)
     if isinstance(features, InvalidInput):
         return features
     if features.extractor != extractor_name(recipe.extractor):
@@ -183,7 +178,7 @@ def _store_named(recipe: _Recipe, parts: Path, name: str) -> int | InvalidInput:
     return len(features)
 
 
-def _extract_named(recipe: _Recipe, parts: Path | None, name: str) -> Features | InvalidInput:
+def _extract_named(recipe: _Recipe, name: str) -> Features | InvalidInput:
     """The features of one picture, or why there are none."""
     if not recipe.root.is_dir():
         raise WorkerLost(

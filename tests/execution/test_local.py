@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import signal
+import socket
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,6 +29,7 @@ from pieces_of_work import (
 )
 from sfumato.core.errors import InvalidInput, MissingExtra, WorkerLost
 from sfumato.execution import Execution, current, started
+from sfumato.execution.nodes import check_answers, translated
 from sfumato.execution.processes import Processes
 from sfumato.execution.threads import Threads
 
@@ -180,6 +185,7 @@ def test_what_was_chosen_holds_inside_and_is_ended_outside() -> None:
         assert isinstance(chosen, Processes)
         assert list(current().map(square, [3])) == [9]
     assert isinstance(current(), Threads)
+    assert isinstance(chosen, Processes)
     assert not len(chosen._pool)
 
 
@@ -194,3 +200,40 @@ def test_what_was_chosen_holds_inside_and_is_ended_outside() -> None:
 def test_a_place_that_does_not_exist_is_refused(on: str, workers: int, message: str) -> None:
     with pytest.raises(InvalidInput, match=message), started(on, workers):
         pass
+
+
+def test_without_ray_one_sentence_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = importlib.util.find_spec
+
+    def find_spec(name: str, package: str | None = None) -> Any:
+        return None if name == "ray" else real(name, package)
+
+    monkeypatch.setattr(importlib.util, "find_spec", find_spec)
+    monkeypatch.delitem(sys.modules, "sfumato.execution.on_ray", raising=False)
+    with pytest.raises(MissingExtra, match=r'pip install "sfumato\[ray\]"'), started("ray"):
+        pass
+
+
+def test_an_address_where_nobody_listens_is_refused_at_once() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        check_answers(f"ray://127.0.0.1:{port}")
+    for address in (f"ray://127.0.0.1:{port}", f"127.0.0.1:{port}", "ray://", "ray://h:none"):
+        with pytest.raises(InvalidInput, match="no Ray cluster answers at"):
+            check_answers(address)
+
+
+@pytest.mark.parametrize(
+    ("name", "ours", "words"),
+    [
+        ("ObjectStoreFullError", InvalidInput, "larger than the object store"),
+        ("OutOfMemoryError", WorkerLost, "ran out of memory"),
+        ("ActorDiedError", WorkerLost, "was lost"),
+    ],
+)
+def test_errors_of_a_cluster_become_ours(name: str, ours: type[Exception], words: str) -> None:
+    ray_error = type("RayError", (Exception,), {})
+    error = type(name, (ray_error,), {})()
+    assert isinstance(translated(error), ours)
+    assert words in str(translated(error))
+    assert translated(same := ValueError("of the work")) is same

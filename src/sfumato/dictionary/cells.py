@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,7 @@ def make_cells(
     num_words: int,
     space: Space,
     rng: np.random.Generator,
+    folder: Path | None = None,
 ) -> Cells:
     """Group the descriptors around centres found by a short k-means on a sample."""
     # Words are seeded cell by cell: with few of them to a cell, whole shares would be unfair.
@@ -72,12 +74,27 @@ def make_cells(
     sizes = np.bincount(cell, minlength=len(centres))
     order = np.argsort(cell, kind="stable")
     return Cells(
-        rows=descriptors[order],
+        rows=sorted_rows(descriptors, order, folder),
         order=order,
         offsets=np.concatenate([[0], np.cumsum(sizes)]),
         centres=(sums / np.maximum(sizes, 1)[:, None]).astype(np.float32),
         costs=costs,
     )
+
+
+def sorted_rows(
+    descriptors: NDArray[Any], order: NDArray[np.int64], folder: Path | None
+) -> NDArray[Any]:
+    """The descriptors in this order: in memory, or in a file of the folder, mapped."""
+    if folder is None:
+        return np.asarray(descriptors[order])
+    made: Any = np.lib.format.open_memmap(
+        folder / "rows.npy", mode="w+", dtype=descriptors.dtype, shape=descriptors.shape
+    )
+    for low in range(0, len(order), _GROUPED):
+        made[low : low + _GROUPED] = descriptors[order[low : low + _GROUPED]]
+    made.flush()
+    return np.asarray(np.load(folder / "rows.npy", mmap_mode="r"))
 
 
 def _train(descriptors: NDArray[Any], count: int, space: Space, rng: np.random.Generator) -> Floats:

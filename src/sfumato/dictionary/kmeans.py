@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -74,12 +75,15 @@ def cluster(
     keep: Keep | None = None,
     resume: tuple[Cells, Clustering] | None = None,
     weights: NDArray[Any] | None = None,
+    folder: Path | None = None,
 ) -> Clustering:
     """Find `num_words` words for (N, D) descriptors; assignment is in their order.
 
     `weights` (N,) say how often each descriptor counts in a mean, by default once. The same
     descriptors and seed give the same words to the last bit on the same machine, also when a
     run is stopped and taken up again with what `keep` was given last.
+
+    folder  where sorted descriptors are kept, for workers elsewhere and to save memory here
     """
     space = space or Space()
     check_count("iterations", iterations, low=1)
@@ -93,7 +97,7 @@ def cluster(
         if resume is None:
             rng = np.random.default_rng(seed)
             progress("grouping", 0, 1)
-            cells = make_cells(descriptors, num_words, space, rng)
+            cells = make_cells(descriptors, num_words, space, rng, folder)
             rows = start_rows(cells, num_words, start, space, rng)
             progress("grouping", 1, 1)
             state = first_words(cells, rows, space)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import ExitStack
 from itertools import islice
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 from sfumato.core.errors import WorkerLost
 
@@ -39,7 +39,7 @@ class Shared(Generic[Value]):
     def __init__(self, place: Any, forget: Callable[[], None] = lambda: None) -> None:
         self.place, self._forget = place, forget
 
-    def close(self) -> None:  # noqa: B027
+    def close(self) -> None:
         self._forget()
         self.place = None
 
@@ -70,6 +70,8 @@ class Execution(ABC):
     """Where work runs, and on how many workers at once."""
 
     workers: int
+    #: Whether work is done by other processes, which what is handed to them must reach.
+    is_spread: bool = True
 
     @abstractmethod
     def share(self, value: Value) -> Shared[Value]:
@@ -112,10 +114,10 @@ class Execution(ABC):
     def check_path(self, path: Any) -> None:  # noqa: B027
         """Refuse a path that some worker cannot see; here all can."""
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027
         """End what was started; nothing is left running."""
 
-    def __enter__(self) -> Execution:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

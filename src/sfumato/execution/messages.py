@@ -19,6 +19,7 @@ import numpy as np
 
 from sfumato.core.errors import InvalidInput
 from sfumato.core.threads import single_threaded_products
+from sfumato.execution.threads import Threads
 
 _ALIGNED = 64
 
@@ -148,3 +149,4 @@ def use_one_core() -> None:
 
     cv2.setNumThreads(1)
     single_threaded_products.stay()
+    Threads.only = 1

@@ -26,6 +26,7 @@ from sfumato.execution.pool import Pool
 need("ray", "work on Ray", "ray")
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+os.environ.setdefault("RAY_worker_niceness", "0")  # of a cluster started here: as our processes
 
 import ray  # noqa: E402
 from ray import exceptions as failures  # noqa: E402

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, ClassVar
 
 from sfumato.core.errors import WorkerLost
 from sfumato.core.threads import THREAD_NAME, single_threaded_products
@@ -15,8 +15,11 @@ from sfumato.execution.base import Actor, Execution, Item, Result, Shared, Value
 class Threads(Execution):
     """As many threads as NumPy's products would have used, or as many as are asked for."""
 
+    is_spread = False
+    only: ClassVar[int | None] = None  # in a worker: its other cores belong to others
+
     def __init__(self, workers: int | None = None) -> None:
-        self._asked = workers
+        self._asked = workers or self.only
         self.workers = workers or 1
         self._pool: ThreadPoolExecutor | None = None
         self._named: dict[str, Actor] = {}
@@ -74,7 +77,7 @@ class _Neighbour:
     """An object of this process, asked as one of another would be."""
 
     def __init__(self, kind: Callable[..., Any], args: tuple[Any, ...]) -> None:
-        self._make = lambda: kind(*args)
+        self._make: Callable[[], Any] = lambda: kind(*args)
         self._lock = threading.Lock()
         self._object: Any = self._make()
 

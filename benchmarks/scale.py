@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import os
 import pickle
 import sys
 import tempfile
@@ -37,6 +38,7 @@ def main() -> None:
     parser.add_argument("--pictures", type=int, default=24)
     parser.add_argument("--turns", type=int, default=2)
     options = parser.parse_args()
+    os.environ.setdefault("RAY_ADDRESS", "local")  # one of its own
     with tempfile.TemporaryDirectory(prefix="scale-") as folder:
         work = Path(folder)
         if options.part in ("ratios", "all"):

@@ -11,7 +11,7 @@ import os
 import platform
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -63,14 +63,16 @@ def _join(on: str, workers: int | None) -> None:
             check_answers(on)
             ray.init(on, **_QUIET)
             return
-        if "RAY_ADDRESS" in os.environ:
-            check_answers(os.environ["RAY_ADDRESS"])
-        with suppress(ConnectionError):
-            ray.init("auto", **_QUIET)
-            return
-        if "RAY_ADDRESS" in os.environ:
-            raise ConnectionError("RAY_ADDRESS names none")
+        address = os.environ.get("RAY_ADDRESS", "auto")
+        if address not in ("auto", "local"):
+            check_answers(address)
+        with nullcontext() if address != "auto" else suppress(ConnectionError):
+            if address != "local":
+                ray.init(address, **_QUIET)
+                return
         ray.init("local", num_cpus=workers, include_dashboard=False, **_QUIET)
+    except InvalidInput:
+        raise
     except (ConnectionError, RuntimeError, ValueError) as error:
         reason = str(error).strip().split("\n")[0]
         if "ersion" in str(error):

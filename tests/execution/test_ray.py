@@ -152,21 +152,21 @@ def sfumato(*words: object) -> list[str]:
     return [sys.executable, "-c", "from sfumato.cli.app import main; main()", *map(str, words)]
 
 
-def test_a_driver_that_was_killed_goes_on_where_it_was(
-    ray_place: Execution, tmp_path: Path
-) -> None:
+def test_a_driver_that_was_killed_goes_on_where_it_was(cluster: Any, tmp_path: Path) -> None:
+    cluster.add_node(num_cpus=1, **_QUIET)  # the workers of other tests keep the others
     pictures = write_pictures(tmp_path / "pictures", 12)
     options = ("dictionary", "build", pictures, "--words", 128, "--iterations", 40)
     output = tmp_path / "words"
     line = sfumato(*options, "-o", output, "--on", "ray", "--workers", 1)
-    driver = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 300
-    while not list((tmp_path / "words.partial").glob("state-*")):
-        assert driver.poll() is None, driver.stderr and driver.stderr.read()
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    driver.send_signal(signal.SIGKILL)
-    driver.wait()
+    with subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as driver:
+        deadline = time.monotonic() + 300
+        try:
+            while not list((tmp_path / "words.partial").glob("state-*")):
+                assert driver.poll() is None
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+        finally:
+            driver.send_signal(signal.SIGKILL)
     assert not output.exists()
     subprocess.run(line, check=True, capture_output=True)
     subprocess.run(sfumato(*options, "-o", tmp_path / "local"), check=True, capture_output=True)

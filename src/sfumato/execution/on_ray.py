@@ -37,11 +37,7 @@ _SECONDS_TO_START = 120.0  # of a worker on each node
 _AHEAD = 2  # items that a worker has: while it does one the next is on its way
 _answers = ThreadPoolExecutor(1, thread_name_prefix="sfumato-answers")
 _cluster: Any = ray  # whose functions are not all typed
-_QUIET: dict[str, Any] = {
-    "namespace": NAMESPACE,
-    "log_to_driver": False,
-    "logging_level": "ERROR",
-}
+_QUIET: dict[str, Any] = {"namespace": NAMESPACE, "log_to_driver": False, "logging_level": "ERROR"}
 
 
 def connect(on: str, workers: int | None = None) -> OnRay:

@@ -39,7 +39,7 @@ class MapExcerpt:
             "of the map does not answer"
         )
         if found.localized:
-            warning = " ".join(filter(None, [found.warning, f"{sentence}."]))
+            warning = "; ".join(filter(None, [found.warning, sentence]))
             return replace(found, searched=self.searched, warning=warning)
         reason = f"{sentence}: ask again; in the rest, {found.reason}"
         return replace(found, searched=self.searched, reason=reason)

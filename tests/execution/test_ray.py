@@ -26,6 +26,7 @@ from pieces_of_work import (
 from sfumato.core.errors import InvalidInput, Mismatch, WorkerLost
 from sfumato.dictionary import Dictionary
 from sfumato.execution import Execution, use
+from sfumato.execution.nodes import versions
 from sfumato.execution.threads import Threads
 from spread_work import EVERY, write_pictures
 
@@ -142,7 +143,7 @@ def test_a_cluster_with_another_version_is_refused(
 ) -> None:
     from sfumato.execution import on_ray
 
-    there = {**on_ray.versions(), "sfumato": "0.0.1"}
+    there = {**versions(), "sfumato": "0.0.1"}
     monkeypatch.setattr(on_ray.OnRay, "_on_every_node", lambda self, function: [there])
     with pytest.raises(Mismatch, match=r"needs sfumato .* as this machine has, one has sfumato 0"):
         on_ray.connect("ray")

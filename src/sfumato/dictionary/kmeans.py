@@ -104,10 +104,11 @@ def cluster(
         else:
             cells, state = resume
         counts = None if weights is None else np.asarray(weights, np.float32)[cells.order]
-        shared = [stack.enter_context(current().share(one)) for one in (cells.rows, counts)]
+        rows_there = stack.enter_context(current().share(cells.rows))
+        counts_there = stack.enter_context(current().share(counts))
         progress("clustering", state.iteration, iterations)
         while state.iteration < iterations:
-            state = iterate(cells, state, space, *shared)
+            state = iterate(cells, state, space, rows_there, counts_there)
             if keep is not None:
                 keep(cells, state)
             progress("clustering", state.iteration, iterations)
@@ -216,7 +217,7 @@ def _assign(
                 mass = np.bincount(group, weights[low:high]).astype(np.float64)
                 vectors = vectors * weights[low:high, None]
             sums.append((candidates[used], group_sums(vectors, group, counts), mass))
-    words_of = np.unique(assignment)
+    words_of = np.unique(assignment).astype(np.intp)
     total = np.zeros((len(words_of), side.shape[1] - 1))
     masses = np.zeros(len(words_of))
     for words_here, added, mass in sums:

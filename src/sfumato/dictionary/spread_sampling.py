@@ -108,10 +108,11 @@ def _copy(
     """Put some rows of the sample, each from its part, into their place in the file."""
     low, rows = block
     path, shape, dtype = target
-    made = np.memmap(path, np.dtype(dtype), mode="r+", shape=shape)[low : low + len(rows)]
+    whole = np.memmap(path, np.dtype(dtype), mode="r+", shape=shape)
+    made = whole[low : low + len(rows)]
     part_of = np.searchsorted(ends, rows, side="right")
     for part in np.unique(part_of).tolist():
         mine = np.flatnonzero(part_of == part)
         begin = int(ends[part - 1]) if part else 0
         made[mine] = np.load(files[part], mmap_mode="r")[rows[mine] - begin]
-    made.flush()
+    whole.flush()

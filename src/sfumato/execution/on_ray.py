@@ -36,11 +36,8 @@ NAMESPACE = "sfumato"
 _SECONDS_TO_START = 120.0  # of a worker on each node
 _AHEAD = 2  # items that a worker has: while it does one the next is on its way
 _answers = ThreadPoolExecutor(1, thread_name_prefix="sfumato-answers")
-_QUIET: dict[str, Any] = {
-    "namespace": NAMESPACE,
-    "log_to_driver": False,
-    "logging_level": "ERROR",
-}
+_cluster: Any = ray  # whose functions are not all typed
+_QUIET: dict[str, Any] = {"namespace": NAMESPACE, "log_to_driver": False, "logging_level": "ERROR"}
 
 
 def connect(on: str, workers: int | None = None) -> OnRay:
@@ -88,7 +85,7 @@ class OnRay(Execution):
 
     def __init__(self, workers: int | None = None, *, joined: bool = False) -> None:
         self._joined = joined
-        self.workers = workers or int(ray.cluster_resources().get("CPU", 0))
+        self.workers = workers or int(_cluster.cluster_resources().get("CPU", 0))
         if not self.workers:
             raise InvalidInput("the Ray cluster has no processors to work on; add a node to it.")
         self._pool = Pool(self.workers, _start_worker, ahead=_AHEAD)
@@ -150,7 +147,7 @@ class OnRay(Execution):
         """The function's result on each node that can work."""
         task: Any = ray.remote(num_cpus=0, max_retries=1)(function)
         refs = []
-        for node in ray.nodes():
+        for node in _cluster.nodes():
             if node["Alive"] and node["Resources"].get("CPU"):
                 there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
                 refs.append(task.options(scheduling_strategy=there).remote(*args))

@@ -155,7 +155,7 @@ class _Server:
         return Prediction.of(key, found, num_keypoints=len(release), seconds=seconds)
 
     def _words(self, setting: Setting) -> Dictionary | None:
-        if not setting.num_words:
+        if not setting.num_words or setting.dictionary is None:
             return None
         key = setting.dictionary, setting.num_words
         if key not in self._levels:

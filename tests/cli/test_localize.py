@@ -98,6 +98,13 @@ def test_releases_of_a_moving_device_are_asked_together(
     motion.write_text("".join(lines[:2]))
     assert sfumato(*asked, "--motion", motion) == 2
     assert "2.sfr" in capsys.readouterr().err
+    motion.write_text("".join([*lines, lines[0]]))
+    assert sfumato(*asked, "--motion", motion) == 2
+    assert "line 4 of" in capsys.readouterr().err
+    motion.write_text("".join([*lines[:2], f"{paths[2].name} 1 0 0 0 1e300 0 0\n"]))
+    assert sfumato(*asked, "--motion", motion) == 2
+    assert "none beyond" in capsys.readouterr().err
+    motion.write_text("".join(lines))
     assert sfumato(*asked, "--motion", motion, "--odometry", "little") == 2
     assert "2%/0.5deg" in capsys.readouterr().err
     assert sfumato("localize", paths[2], "--map", folder / "map", "--motion", motion) == 2

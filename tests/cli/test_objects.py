@@ -140,3 +140,29 @@ def test_a_detector_that_fails_stops_the_release(
     assert sfumato(*words, "-o", out) == 2
     assert "nothing is released" in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_without_noise_an_object_asked_about_is_told_to_be_unprotected(
+    photo: Path, own: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = (photo, "--epsilon", "inf", "--dictionary", "bsds-16k", "--explain")
+    asked = (*asked, "--object", "40x40", "--object-detector", own)
+    facts = sfumato_json("protect", capsys, *asked)
+    assert facts["advantage_per_object"] == 1
+    assert facts["exact_epsilon_per_object"] == "inf"
+    assert facts["private"] is False
+    assert [one["advantage"] for one in facts["objects"]] == [1, 1]
+    assert sfumato("protect", *asked) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert f"one object seen by {facts['object_seen_by']} descriptors" in text
+    assert "may be right every time" in text
+    assert "(E = ∞)" in text
+    assert "object 2 button" in text
+
+
+def test_an_object_asked_about_is_told_when_a_release_is_written(
+    photo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written = (photo, *ASKED, "--ledger", tmp_path / "ledger.db", "-o", tmp_path / "out.sfr")
+    assert sfumato("protect", *written, "--object", "40x40") == 0
+    assert "one object" in capsys.readouterr().out

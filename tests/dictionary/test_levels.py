@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from sfumato.core.errors import DamagedFile, InvalidInput
 from sfumato.core.randomness import SecureRandom
 from sfumato.device.mechanisms import SubsetMechanism
 from sfumato.dictionary import Dictionary, build_dictionary
-from sfumato.dictionary.bundled import resolve
+from sfumato.dictionary.bundled import bundled_names, resolve
 from sfumato.dictionary.kmeans import cluster
 from sfumato.dictionary.levels import balance, check_levels, default_sizes
 from sfumato.dictionary.vectors import Space, nearest_exact
@@ -158,3 +159,20 @@ def test_bundled_dictionaries_have_levels() -> None:
     bundled = Dictionary.load("bsds-16k")
     assert sorted(bundled.levels) == [1024, 2048, 4096, 8192]
     assert all(np.bincount(groups).min() >= 1 for groups in bundled.levels.values())
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, math.nan, "8", None, True])
+def test_no_level_is_chosen_for_what_is_no_epsilon(epsilon: Any) -> None:
+    with pytest.raises(InvalidInput, match="epsilon must be"):
+        FINE.at_epsilon(epsilon)
+
+
+@pytest.mark.parametrize("subset_size", [0, -1, 1.5])
+def test_no_level_is_chosen_for_what_is_no_number_of_words(subset_size: Any) -> None:
+    with pytest.raises(InvalidInput, match="subset_size must be"):
+        FINE.at_epsilon(3.0, subset_size)
+
+
+def test_every_bundled_dictionary_says_its_licence() -> None:
+    for name in bundled_names():
+        assert "commercial" in Dictionary.load(name).manifest["licence"]

@@ -4,7 +4,8 @@ A page marks such a table: `<!-- table: NAME -->`, the table as a code block, `<
 outcomes are in papers/outcomes/NAME, or NAME/PART for a second table of an experiment. Where a page
 shows a part of what is printed, the mark says how many of the first lines, or how the first line of
 the part begins and the next one behind it: `<!-- table: NAME 6 -->`,
-`<!-- table: NAME "verification" "history" -->`. After a new run: RECORD=1 pytest
+`<!-- table: NAME "verification" "history" -->`. Options of the command stand behind the name:
+`<!-- table: NAME [--all] -->`. After a new run: RECORD=1 pytest
 tests/papers/test_docs_tables.py writes the tables, then read the difference.
 """
 
@@ -22,7 +23,8 @@ from commands import sfumato
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "papers" / "outcomes"
 MARK = re.compile(
-    r'(<!-- table: (\S+)(?: (\d+)| "(.*?)" "(.*?)")? -->\n.*?<!-- end -->)', re.DOTALL
+    r'(<!-- table: (\S+)(?: \[(.*?)\])?(?: (\d+)| "(.*?)" "(.*?)")? -->\n.*?<!-- end -->)',
+    re.DOTALL,
 )
 BLOCK = re.compile(r"(?<=```\n).*?(?=```\n)", re.DOTALL)
 #: Lines that tell where files were written.
@@ -46,34 +48,35 @@ def part(lines: list[str], count: str, first: str, behind: str) -> str:
     return "".join(lines[starts[0] : ends[0] if ends else None]).rstrip("\n") + "\n"
 
 
-def printed(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
+def printed(name: str, options: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
     """What the experiment prints of its kept outcomes; plots go to the folder."""
     kept = folder / "kept"
     shutil.copytree(KEPT / name, kept)
     inside = kept / "predictions"
     experiment = name.split("/")[0]
     found = inside if inside.is_dir() else kept
-    assert sfumato("experiment", experiment, "--evaluate", found) == 0
+    assert sfumato("experiment", experiment, "--evaluate", found, *options.split()) == 0
     lines = capsys.readouterr().out.splitlines(keepends=True)
     return [line for line in lines if not line.startswith(_WHERE)]
 
 
 @pytest.mark.parametrize(
-    ("page", "text", "name", "count", "first", "behind"),
+    ("page", "text", "name", "options", "count", "first", "behind"),
     MARKED,
-    ids=[f"{page.name}-{name}-{first}" for page, _, name, _, first, _ in MARKED],
+    ids=[f"{page.name}-{name}-{first}" for page, _, name, _, _, first, _ in MARKED],
 )
 def test_a_table_in_the_docs_is_printed_from_its_kept_outcomes(
     page: Path,
     text: str,
     name: str,
+    options: str,
     count: str,
     first: str,
     behind: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    wanted = part(printed(name, tmp_path, capsys), count, first, behind)
+    wanted = part(printed(name, options, tmp_path, capsys), count, first, behind)
     if os.environ.get("RECORD"):
         fresh = BLOCK.sub(lambda _: wanted, text, count=1)
         whole = page.read_text(encoding="utf-8")

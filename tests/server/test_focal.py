@@ -10,10 +10,14 @@ import pytest
 from sfumato.core.errors import InvalidInput
 from sfumato.core.lens import check_possible, focal_lengths, with_focal
 from sfumato.core.randomness import SeededRandom
-from sfumato.core.types import Camera, Localization
+from sfumato.core.types import Camera, Localization, Pose
 from sfumato.device.mechanisms import SubsetMechanism
+from sfumato.server import accuracy
+from sfumato.server.accuracy import off_center_warning
+from sfumato.server.focal import FocalCheck
 from sfumato.server.localize import localize
 from sfumato.server.mapping.map import Map
+from sfumato.server.pose import Estimate
 from synthetic import CAMERA, DICTIONARY, MAPPING_POSES, Room, make_map, make_room, pose_at
 
 ROOM = make_room()
@@ -59,6 +63,33 @@ def test_a_picture_of_one_wall_says_that_it_cannot_tell_the_focal_length() -> No
     found = localize(release, make_map(flat, straight), dictionary=DICTIONARY)
     assert found.warning is not None
     assert "does not tell whether the focal length" in found.warning
+
+
+def test_where_another_focal_length_fits_as_well_the_expected_error_covers_both_poses() -> None:
+    found = asked(CAMERA)
+    assert found.pose is not None
+    away = Pose(found.pose.rotation, found.pose.translation + np.array([0.0, 0.0, 1.5]))
+
+    def both(estimate: Estimate, *_: object) -> FocalCheck:
+        return FocalCheck(estimate, None, "two fit", other=away)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(accuracy, "check_focal", both)
+        unsure = asked(CAMERA)
+    assert unsure.warning == "two fit"
+    assert found.error is not None
+    assert unsure.error is not None
+    assert found.error.position < 0.1
+    assert unsure.error.position >= 1.5
+
+
+def test_a_principal_point_far_from_the_middle_is_said() -> None:
+    found = asked(replace(CAMERA, params=(480.0, 480.0, 220.0, 240.0)))
+    assert found.pose is None or found.warning is not None
+    assert off_center_warning(CAMERA) is None
+    moved = off_center_warning(replace(CAMERA, params=(480.0, 480.0, 220.0, 240.0)))
+    assert moved is not None
+    assert "cut from a larger one" in moved
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ LedgerOption = Annotated[
     option("The ledger's file.", shown=f"your own, or {LEDGER_VARIABLE}"),
 ]
 _IMPORTANT = ("leaves the device", "guarantee", "whole picture", "not protected")
+_OBJECT = ("one object", "what is compared")
 NOT_COUNTED = "none (--no-ledger): what leaves now is not counted anywhere"
 
 
@@ -69,11 +70,15 @@ def ledger_path(ledger: Path | None) -> Path:
 
 
 def release_text(
-    facts: dict[str, Any], hidden: dict[str, Any] | None = None, *, full: bool = False
+    facts: dict[str, Any],
+    hidden: dict[str, Any] | None = None,
+    *,
+    full: bool = False,
+    with_object: bool = False,
 ) -> dict[str, str]:
-    """What leaves with a release, in words: the most important ones, or all of them."""
+    """What leaves with a release, in words: the most important ones and what was asked, or all."""
     text = explanation_text(facts)
-    asked = {*_IMPORTANT, *objects_text(facts)}
+    asked = {*_IMPORTANT, *objects_text(facts), *(_OBJECT if with_object else ())}
     shown = {name: value for name, value in text.items() if full or name in asked}
     return shown if hidden is None else shown | {"hidden": suppression_text(hidden)}
 

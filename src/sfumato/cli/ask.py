@@ -97,7 +97,8 @@ def ask_photo(
             if observed.hidden:
                 facts["hidden"] = suppression_facts(observed.hidden[0])
             facts["ledger"] = ledger_facts(ledger, event)
-            _tell_leaving(facts, ledger_text(facts["ledger"], event), as_json)
+            shown = ledger_text(facts["ledger"], event)
+            _tell_leaving(facts, shown, as_json, observed.most_seen_by is not None)
 
         result = client.localize(picture, intrinsics, save=save, tell=tell)
     tell_localization(result, as_json, facts)
@@ -139,8 +140,10 @@ def _tell_plan(text: str, facts: dict[str, Any]) -> None:
     note(text)
 
 
-def _tell_leaving(facts: dict[str, Any], counted: dict[str, str], as_json: bool) -> None:
+def _tell_leaving(
+    facts: dict[str, Any], counted: dict[str, str], as_json: bool, with_object: bool = False
+) -> None:
     """Say what is about to leave, before it does."""
     if not as_json:
-        shown = release_text(facts["sent"], facts.get("hidden"))
+        shown = release_text(facts["sent"], facts.get("hidden"), with_object=with_object)
         emit_facts(f"asking {facts['server']}", shown | counted)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from sfumato.cli.files import read_release
 from sfumato.cli.options import parse_camera
 from sfumato.core.errors import InvalidInput
@@ -14,6 +16,8 @@ from sfumato.dictionary import Dictionary
 from sfumato.server.mapping.map import Map
 from sfumato.server.motion import Frame, OdometryError
 from sfumato.server.sequence import localize_sequence
+
+_FARTHEST = 1e9  # in the map's unit
 
 
 def localize_frames(
@@ -45,6 +49,9 @@ def localize_frames(
 
 def _pose_of(path: Path, moved: dict[str, Pose | None], motion: Path) -> Pose:
     pose = moved.get(path.name)
-    if pose is None:
-        raise InvalidInput(f"{motion} must hold a pose of finite numbers for {path.name}.")
+    if pose is None or not (np.abs(pose.translation) <= _FARTHEST).all():
+        raise InvalidInput(
+            f"{motion} must hold a pose of finite numbers for {path.name}, none beyond "
+            f"{_FARTHEST:g}; write a line of its name, qw qx qy qz and tx ty tz."
+        )
     return pose

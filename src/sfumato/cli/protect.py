@@ -147,7 +147,8 @@ def run(
     facts = explain(release, event, chance, observed.most_seen_by, observed.found)
     if observed.hidden:
         facts["hidden"] = suppression_facts(observed.hidden[0])
-    shown = release_text(facts, facts.get("hidden"), full=explain_only)
+    asked = observed.most_seen_by is not None
+    shown = release_text(facts, facts.get("hidden"), full=explain_only, with_object=asked)
     if raw:
         facts["warning"] = RAW_WARNING
         shown = {"warning": RAW_WARNING, **shown}

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from sfumato.core.accounting import DELTA, Composition
+from sfumato.core.accounting import DELTA, Composition, PrivateAnswer
 from sfumato.core.releases import KeypointRelease, Release, SubspaceRelease, WordRelease
 from sfumato.core.types import PrivacyEvent
 from sfumato.device.objects import SeenObject
@@ -47,8 +47,10 @@ def explain(
     facts["private"] = event.is_private
     if event.is_private:
         facts |= promise(event, seen_by)
-        if objects is not None:
-            facts["objects"] = [_object_facts(event, one) for one in objects]
+    elif seen_by is not None:
+        facts |= _object_promise(event, seen_by)
+    if objects is not None:
+        facts["objects"] = [_object_facts(event, one) for one in objects]
     facts["not_protected"] = list(event.not_protected)
     return facts
 
@@ -58,19 +60,22 @@ def promise(event: PrivacyEvent, seen_by: int | None = None) -> dict[str, Any]:
     composition = event.composition
     if composition is None:
         return {}
-    per_object = _seen_by(event, SMALL_OBJECT if seen_by is None else seen_by)
+    picture = {"delta": DELTA, "exact_epsilon_per_picture": composition.epsilon()}
+    return picture | _object_promise(event, SMALL_OBJECT if seen_by is None else seen_by)
+
+
+def _object_promise(event: PrivacyEvent, count: int) -> dict[str, Any]:
+    promised = _seen_by(event, count)
     return {
-        "delta": DELTA,
-        "exact_epsilon_per_picture": composition.epsilon(),
-        "object_seen_by": per_object.num_answers,
-        "exact_epsilon_per_object": per_object.epsilon(),
-        "advantage_per_object": per_object.advantage,
+        "object_seen_by": promised.num_answers,
+        "exact_epsilon_per_object": promised.epsilon(),
+        "advantage_per_object": promised.advantage,
     }
 
 
 def _seen_by(event: PrivacyEvent, count: int) -> Composition:
-    """What so many descriptors of a release promise together."""
-    answers = {} if event.composition is None else event.composition.answers
+    """What so many descriptors of a release promise together; without a guarantee E is ∞."""
+    answers = [PrivateAnswer(math.inf)] if event.composition is None else event.composition.answers
     return Composition({answer: min(count, event.num_units) for answer in answers})
 
 
@@ -132,6 +137,8 @@ def promise_sentences(event: PrivacyEvent) -> str:
 
 def short(value: float) -> str:
     """A number for people: three digits, or all digits before the point."""
+    if math.isinf(value):
+        return "∞"
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
@@ -159,10 +166,11 @@ def explanation_text(facts: dict[str, Any]) -> dict[str, str]:
     if facts["mechanism"] == "plain":
         text["each keypoint sends"] = "its position and its descriptor, as it is"
     if facts["epsilon_per_unit"] is not None:
-        text |= _guarantee_text(facts) | objects_text(facts)
+        text |= _guarantee_text(facts)
     else:
         bare = facts["mechanism"] in ("plain", "quantize")
         text["guarantee"] = "none: no noise is added, nothing is hidden" if bare else "none"
+    text |= _object_text(facts) | objects_text(facts)
     text["not protected"] = ", ".join(facts["not_protected"])
     return text
 
@@ -176,6 +184,14 @@ def _guarantee_text(facts: dict[str, Any]) -> dict[str, str]:
         "whole picture": f"E = {short(facts['exact_epsilon_per_picture'])}, the ε of all "
         f"descriptors together, except with probability {facts['delta']:g}; never more than "
         f"N·ε = {short(total)}",
+    }
+
+
+def _object_text(facts: dict[str, Any]) -> dict[str, str]:
+    """What an object of which so much is known gives away; empty where nobody asked."""
+    if "object_seen_by" not in facts:
+        return {}
+    return {
         "one object": f"seen by {facts['object_seen_by']:,} descriptors: "
         f"{advantage_sentence(facts['advantage_per_object'])} "
         f"(E = {short(facts['exact_epsilon_per_object'])})",

@@ -253,12 +253,13 @@ class Ledger:
 
     def _lowered(self, stored: tuple[int | None, ...], caps: Caps) -> tuple[int | None, ...]:
         merged: list[int | None] = []
-        names = ("descriptor", "picture", "session", "exact total")
+        names = ("cap per descriptor", "cap per picture", "cap per session", "cap")
         for name, old, new in zip(names, stored, caps.in_billionths(), strict=True):
             if old is not None and new is not None and new > old:
+                number = f"{'E' if name == 'cap' else 'ε'} = {old / BILLION:g}"
                 raise LedgerError(
-                    f"the cap per {name} of session {self.session!r} is ε = {old / BILLION:g}; "
-                    f"it can be lowered but not raised to {new / BILLION:g}; use a new session."
+                    f"the {name} of session {self.session!r} is {number}; it can be lowered "
+                    f"but not raised to {new / BILLION:g}; use a new session."
                 )
             merged.append(old if new is None else new)
         return tuple(merged)

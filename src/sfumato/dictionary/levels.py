@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.checks import check_count
+from sfumato.core.checks import as_number, check_count
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
 from sfumato.dictionary.index import OpenedIndex, WordIndex, make_index, takes_cells
@@ -40,6 +40,9 @@ def default_sizes(num_words: int) -> tuple[int, ...]:
 
 def level_for(sizes: Iterable[int], epsilon: float, subset_size: int) -> int:
     """The largest level whose true word is sent often enough; else the smallest."""
+    if not as_number("epsilon", epsilon) > 0:
+        raise InvalidInput(f"epsilon must be above 0, got {epsilon!r}.")
+    check_count("subset_size", subset_size, low=1)
     odds = subset_size * math.exp(min(epsilon, 50.0))
     often = [size for size in sizes if odds >= _SENT_AT_LEAST * (odds + size - subset_size)]
     return max(often) if often else min(sizes)

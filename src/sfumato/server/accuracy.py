@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.lens import focal_lengths, project
+from sfumato.core.lens import focal_lengths, principal_point, project
 from sfumato.core.pose_error import PoseError
-from sfumato.core.types import Localization
+from sfumato.core.types import Camera, Localization
 from sfumato.server.focal import check_focal
 from sfumato.server.mapping.map import Map
 from sfumato.server.mapping.own_error import OwnError, own_error_of
@@ -22,9 +22,13 @@ from sfumato.server.pose_fit import (
     inverse_information,
     pose_slopes,
     radius_90,
+    step_between,
 )
 from sfumato.server.retrieval import MapRegion
 from sfumato.server.soft_fit import soft_covariance
+
+#: Of the picture's side. Principal points of lenses lie within a few hundredths of the middle.
+_FAR_FROM_MIDDLE = 0.125
 
 
 def own_error(estimate: Estimate, world: Map) -> OwnError:
@@ -101,6 +105,21 @@ def tested_answer(best: Estimate, candidates: MapRegion, problem: PoseProblem) -
     if checked.is_refused:
         return Localization(None, *evidence, checked.warning)
     error = expected_error(best, used, own, has_free_focal=checked.camera is not None)
-    return Localization(
-        best.pose, *evidence, error=error, warning=checked.warning, camera=checked.camera
+    if error is not None and checked.other is not None:
+        away = step_between(best.pose, checked.other)
+        error = stated_error(error.covariance + np.outer(away, away))
+    warning = checked.warning or off_center_warning(problem.camera)
+    return Localization(best.pose, *evidence, error=error, warning=warning, camera=checked.camera)
+
+
+def off_center_warning(camera: Camera) -> str | None:
+    """Principal points are not tested; one far from the middle is right only for a cut picture."""
+    x, y = principal_point(camera)
+    size = camera.width, camera.height
+    away = max(abs(x / size[0] - 0.5), abs(y / size[1] - 0.5))
+    if away <= _FAR_FROM_MIDDLE:
+        return None
+    return (
+        f"the principal point ({x:.5g}, {y:.5g}) is far from the middle of the picture; unless the "
+        "picture was cut from a larger one, the intrinsics are wrong and so is the pose"
     )

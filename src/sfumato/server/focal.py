@@ -53,12 +53,14 @@ class FocalCheck:
     camera   the one the pose belongs to, where the given one does not fit
     warning  what was found, in one sentence; None where the focal length fits
     is_refused  the pose must not be given, for the reason in the warning
+    other    the pose with another focal length, where that fits as well: the truth may be there
     """
 
     estimate: Estimate
     camera: Camera | None = None
     warning: str | None = None
     is_refused: bool = False
+    other: Pose | None = None
 
 
 def check_focal(
@@ -96,7 +98,15 @@ def check_focal(
             more = better.num_inliers >= _MANY_MORE * estimate.num_inliers
             if change > _FAR and not (gained >= _GAIN and more):
                 if abs(fit.log_change) < 2 * deviation:  # a flat view fits both
-                    return FocalCheck(found_by, None, _untold(given, estimate, problem))
+                    return FocalCheck(
+                        found_by,
+                        None,
+                        f"the picture does not tell whether the focal length of {given:.5g} pixels "
+                        f"is right: {focal:.5g} fits as well, and the camera would then stand "
+                        f"{found_by.pose.error_to(better.pose)[0]:.2g} away; the expected error "
+                        "covers both",
+                        other=better.pose,
+                    )
                 return FocalCheck(found_by, None, _misfit(given), is_refused=True)
             return FocalCheck(
                 better,

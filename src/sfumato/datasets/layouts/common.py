@@ -112,8 +112,12 @@ def turned(wxyz: Any) -> NDArray[np.float64]:
 
 def listed_poses(path: Path) -> dict[str, Pose | None]:
     """Poses by name, one to a line as hloc writes them: name qw qx qy qz tx ty tz."""
-    found = {}
+    found: dict[str, Pose | None] = {}
     for line, (name, *words) in rows_of(path, "list of poses"):
+        if name in found:
+            raise InvalidInput(
+                f"line {line} of {path} has the name of an earlier line; keep one pose for each."
+            )
         numbers = numbers_in(words, path, line, 7)
         found[name] = camera_pose(turned(numbers[:4]), translation=numbers[4:])
     return found

@@ -78,6 +78,18 @@ test("a busy server is asked again with the same bytes, and charged once", async
   expect((await client.spent())?.pictures).toBe(1);
 });
 
+test("a server that never answers is given up at the deadline, and the release is kept", async () => {
+  const client = new Client({ ...settings, patience: { deadline: 0.5, tries: 3 } });
+  const prepared = await client.prepare({ image: picture });
+  if (prepared === null) throw new Error("no keypoints");
+  await client.findMap();
+  const silent = (_: RequestInfo | URL, init?: RequestInit): Promise<Response> =>
+    new Promise((_resolve, reject) => init?.signal?.addEventListener("abort", () => { reject(init.signal?.reason as Error); }));
+  const waiting = new Client({ ...settings, fetch: silent, patience: { deadline: 0.5, tries: 3 } });
+  await expect(waiting.send(prepared)).rejects.toThrow("within 0.5 s: it took too long. The release is kept");
+  expect(await client.waiting()).toHaveLength(1);
+});
+
 describe("offline in the middle", () => {
   test("the release is kept and sent later, the same bytes, at no further cost", async () => {
     server.answers = [new TypeError("fetch failed")];

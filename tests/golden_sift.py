@@ -31,10 +31,17 @@ LEVELS = (1024, 8192, 16_384, 32_768, 65_536)
 
 def pictures() -> dict[str, NDArray[np.uint8]]:
     """Opaque, half transparent, and gray with odd sides."""
-    face = np.dstack([data.astronaut()[60:180, 150:310], np.full((120, 160), 255, np.uint8)])
+    astronaut, cat, camera = (
+        np.asarray(photograph(), dtype=np.uint8)  # type: ignore[no-untyped-call]
+        for photograph in (data.astronaut, data.chelsea, data.camera)
+    )
+    opaque = np.full((120, 160), 255, np.uint8)
     ramp = np.tile(np.linspace(40, 255, 144).astype(np.uint8), (96, 1))
-    cat = np.dstack([data.chelsea()[60:156, 130:274], ramp])
-    return {"opaque": face, "transparent": cat, "gray": data.camera()[80:199, 170:331]}
+    return {
+        "opaque": np.dstack([astronaut[60:180, 150:310], opaque]),
+        "transparent": np.dstack([cat[60:156, 130:274], ramp]),
+        "gray": camera[80:199, 170:331],
+    }
 
 
 def content(picture: NDArray[np.uint8]) -> tuple[str, bytes]:

@@ -12,13 +12,14 @@ import sfumato
 ROOT = Path(sfumato.__file__).parent
 
 # Every folder, and the folders it may import besides itself.
-BASE = {"core", "features", "dictionary", "matching", "detectors"}
+BASE = {"core", "execution", "features", "dictionary", "matching", "detectors"}
 PARTIES = BASE | {"device", "server", "adversary", "classification", "faces"}
-MIDDLE = PARTIES | {"privacy", "datasets", "execution"}
+MIDDLE = PARTIES | {"privacy", "datasets"}
 ALLOWED = {
     "core": set(),
-    "features": {"core"},
-    "dictionary": {"core", "features"},
+    "execution": {"core"},
+    "features": {"core", "execution"},
+    "dictionary": {"core", "execution", "features"},
     "matching": {"core", "features", "dictionary"},
     "detectors": {"core", "features"},
     "device": BASE,
@@ -28,7 +29,6 @@ ALLOWED = {
     "faces": BASE,
     "privacy": MIDDLE,
     "datasets": MIDDLE,
-    "execution": MIDDLE,
     "client": BASE | {"device"},
     "service": BASE | {"server"},
     "pages": MIDDLE,
@@ -43,7 +43,7 @@ EXCEPTIONS = {"service/plans.py": {"privacy"}, "service/operation_routes.py": {"
 ONLY_IN = {
     "torch": ("adversary/invert/", "features/learned.py", "classification/bnn.py"),
     "kornia": ("features/learned.py",),
-    "ray": ("execution/",),
+    "ray": ("execution/on_ray.py",),
     "pycolmap": ("server/mapping/colmap.py",),
     "onnxruntime": ("core/onnx_file.py",),
     "dlib": ("faces/dlib_network.py",),

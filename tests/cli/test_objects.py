@@ -145,14 +145,13 @@ def test_a_detector_that_fails_stops_the_release(
 def test_without_noise_an_object_asked_about_is_told_to_be_unprotected(
     photo: Path, own: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    asked = (photo, "--epsilon", "inf", "--dictionary", "bsds-16k", "--explain")
-    asked = (*asked, "--object", "40x40", "--object-detector", own)
-    facts = sfumato_json("protect", capsys, *asked)
+    asked = ("--epsilon", "inf", "--dictionary", "bsds-16k", "--explain", "--object", "40x40")
+    facts = sfumato_json("protect", capsys, photo, *asked, "--object-detector", own)
     assert facts["advantage_per_object"] == 1
     assert facts["exact_epsilon_per_object"] == "inf"
     assert facts["private"] is False
     assert [one["advantage"] for one in facts["objects"]] == [1, 1]
-    assert sfumato("protect", *asked) == 0
+    assert sfumato("protect", photo, *asked, "--object-detector", own) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert f"one object seen by {facts['object_seen_by']} descriptors" in text
     assert "may be right every time" in text

@@ -7,11 +7,13 @@ import threading
 import numpy as np
 import pytest
 
-from sfumato.core.threads import THREAD_NAME, in_order, single_threaded_products
+from sfumato.core.threads import THREAD_NAME, in_order
 from sfumato.dictionary.cells import make_cells
 from sfumato.dictionary.kmeans import first_words, iterate
 from sfumato.dictionary.seeding import start_rows
 from sfumato.dictionary.vectors import Space
+from sfumato.execution import use
+from sfumato.execution.threads import Threads
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -41,12 +43,12 @@ def test_the_number_of_workers_does_not_change_the_words() -> None:
     points = np.random.default_rng(0).integers(0, 255, (40_000, 8), dtype=np.uint8)
     space = Space()
     states = []
-    with single_threaded_products():
-        for workers in (1, 3):
+    for workers in (1, 3):
+        with use(Threads(workers)):
             rng = np.random.default_rng(0)
-            cells = make_cells(points, 1200, space, rng, workers)
+            cells = make_cells(points, 1200, space, rng)
             assert len(cells.centres) > 64
             state = first_words(cells, start_rows(cells, 1200, "random", space, rng), space)
-            states.append(iterate(cells, iterate(cells, state, space, workers), space, workers))
+            states.append(iterate(cells, iterate(cells, state, space), space))
     assert np.array_equal(states[0].words, states[1].words)
     assert np.array_equal(states[0].assignment, states[1].assignment)

@@ -217,7 +217,7 @@ def test_the_visitor_is_inside_her_box_and_changes_nothing_outside(
     assert (hers < (right, bottom)).all()
 
     empty = Shot(view.name, view.pose, None)
-    image, _ = gallery._take(empty, view.camera, textures)
+    image, _ = gallery._take(view.camera, textures, empty)
     changed = np.abs(view.image.astype(int) - image).max(axis=2) > 60
     changed[min(bottom, 480) - 60 :] = False  # her shadow on the floor is not she
     rows, columns = np.nonzero(changed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,7 +36,10 @@ class KnownWorld:
         answer = PrivateAnswer(epsilon, setting.num_words, setting.subset_size)
         return price_of(answer, setting.max_keypoints, 10)
 
-    def run(self, setting: Setting, epsilon: float, image: int) -> Trial:
+    def run_all(self, wanted: Iterable[tuple[Setting, float, int]]) -> Iterator[Trial]:
+        return (self._run(*one) for one in wanted)
+
+    def _run(self, setting: Setting, epsilon: float, image: int) -> Trial:
         self.asked += 1
         good = epsilon >= self.needs[setting] and (image % 2 == 0 or not self.hopeless)
         return Trial(image, good, epsilon - self.needs[setting], 4, 4, 0.0)

@@ -45,7 +45,7 @@ def test_the_true_words_are_those_of_the_keypoints_that_are_sent() -> None:
     rehearsal = rehearsal_of(Question(hidden=0.3))
     for keep_by in ("strength", "spread"):
         setting = Setting(0, DICTIONARY.num_words, 1, 100, keep_by)
-        sent = rehearsal._sent(setting, 0)
+        sent = rehearsal._sent(setting, 0, rehearsal.rng)
         every = rehearsal.features(0)
         rows = (len(every) - sent.scores).astype(int)
         assert len(sent) == 100
@@ -86,9 +86,10 @@ def test_with_photographs_objects_are_counted_and_a_limit_is_a_promise(room: Sce
     limited = Setting(0, 16_384, 1, 1000, object_limit=5)
     assert rehearsal.price(limited, 6.0).seen_by == 5
     for image in rehearsal.images:
-        sent = rehearsal._sent(limited, image)
+        sent = rehearsal._sent(limited, image, rehearsal.rng)
         assert 0 < most_in_window(sent, (30.0, 30.0)) <= 5
-    stable = rehearsal._sent(Setting(0, 16_384, 1, 50, "stable"), rehearsal.images[0])
+    kept = Setting(0, 16_384, 1, 50, "stable")
+    stable = rehearsal._sent(kept, rehearsal.images[0], rehearsal.rng)
     assert len(stable) == 50
 
 

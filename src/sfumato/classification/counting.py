@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.classification.counts import MAX_EPSILONS, CodeCounts
-from sfumato.classification.learner import Arrays, Learner, stored_shape
+from sfumato.classification.counts import MAX_EPSILONS, CodeCounts, count_part
+from sfumato.classification.learner import Arrays, Learner, split_rows, stored_shape
 from sfumato.core.checks import check_epsilon
 from sfumato.core.codes import Codes
 from sfumato.core.errors import InvalidInput
+from sfumato.execution import current
 
 _BLOCK = 1 << 22  # codes scored at a time
 
@@ -52,7 +53,17 @@ class CountingClassifier(Learner):
         super()._start(codes, classes)
 
     def _add(self, codes: Codes, classes: NDArray[np.int64]) -> None:
-        self.counts_.add(codes, classes)
+        parts = split_rows(len(codes), current().workers)
+        if len(parts) == 1:
+            self.counts_.add(codes, classes)
+        else:
+            given = ((codes.take(rows), classes[rows]) for rows in parts)
+            for counts in current().map(count_part, given, self.counts_.shape):
+                self.counts_.merge(counts)
+        self._learn()
+
+    def _merge(self, other: Self) -> None:
+        self.counts_.merge(other.counts_)
         self._learn()
 
     def _arrays(self) -> Arrays:

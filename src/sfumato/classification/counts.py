@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.classification.odds import response_odds
 from sfumato.core.codes import Codes
-from sfumato.core.errors import InvalidInput
+from sfumato.core.errors import InvalidInput, Mismatch
 
 #: Tables are kept apart by ε; a server that meets more than this has no policy.
 MAX_EPSILONS = 16
@@ -40,11 +40,7 @@ class CodeCounts:
     def add(self, codes: Codes, classes: NDArray[Any]) -> None:
         """Count the codes of pictures whose class indices are given."""
         _, num_positions, num_values = self.shape
-        if codes.epsilon not in self.tables and len(self.tables) == MAX_EPSILONS:
-            raise InvalidInput(
-                f"releases of more than {MAX_EPSILONS} different ε cannot be joined; learn from "
-                "some of them."
-            )
+        _check_epsilons({*self.tables, codes.epsilon})
         counted = self.tables.get(codes.epsilon)
         table = np.zeros(self.shape, dtype=np.int64) if counted is None else counted
         size = max(_BLOCK, table.size) // max(codes.num_sent, 1) + 1
@@ -54,6 +50,20 @@ class CodeCounts:
             keys += classes[start : start + size, None] * (num_positions * num_values)
             flat += np.bincount(keys.ravel(), minlength=flat.size)
         self.tables[codes.epsilon] = table
+
+    def merge(self, other: CodeCounts) -> None:
+        """Add what another has counted. Whole numbers: the order of merging changes nothing."""
+        if other.shape != self.shape:
+            raise Mismatch(
+                f"counts of {other.shape} classes, positions and values do not fit {self.shape}; "
+                "learn from codes of one encoder and one list of classes."
+            )
+        _check_epsilons({*self.tables, *other.tables})
+        for epsilon, table in other.tables.items():
+            if epsilon in self.tables:
+                self.tables[epsilon] += table
+            else:
+                self.tables[epsilon] = table.copy()
 
     def answers(self) -> NDArray[np.int64]:
         """(classes, positions): how many answers were counted."""
@@ -97,6 +107,21 @@ class CodeCounts:
                 # Of n answers, weighted by (p − q)² and divided by p − q: (p − q)²·n·Var z.
                 spread += odds.gap**2 * table.sum(axis=2) * np.maximum(second - first**2, 0)
             return mean, spread / evidence**2
+
+
+def count_part(shape: tuple[int, int, int], part: tuple[Codes, NDArray[np.int64]]) -> CodeCounts:
+    """The counts of some pictures, in a worker."""
+    counts = CodeCounts(*shape)
+    counts.add(*part)
+    return counts
+
+
+def _check_epsilons(epsilons: set[float]) -> None:
+    if len(epsilons) > MAX_EPSILONS:
+        raise InvalidInput(
+            f"releases of more than {MAX_EPSILONS} different ε cannot be joined; learn from "
+            "some of them."
+        )
 
 
 def flat_keys(codes: Codes) -> NDArray[np.int64]:

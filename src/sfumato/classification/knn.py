@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from sfumato.classification.learner import Arrays, Learner, stored_shape
+from sfumato.classification.learner import Arrays, Learner, split_rows, stored_shape
 from sfumato.classification.match_weights import log_odds, match_weights
 from sfumato.classification.neighbours import Matches, Scorer, SquaredDistances, Tables, nearest
 from sfumato.classification.odds import response_odds
 from sfumato.core.checks import check_choice, check_count
 from sfumato.core.codes import Codes
 from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.execution import current
 
 WEIGHTS = ("none", "log-odds")
 
@@ -94,7 +95,11 @@ class PerturbedKNN(Learner):
                 f"a picture to classify needs all {queries.num_positions} codes, got "
                 f"{queries.num_sent}; only training pictures may be partial."
             )
-        return nearest(self._scorer(), queries.values, len(self.codes_), count)
+        parts = [queries.values[rows] for rows in split_rows(len(queries), current().workers)]
+        given = (self._scorer(), len(self.codes_), count)
+        found = list(current().map(_nearest_part, parts, *given, threads=1))
+        rows, scores = (np.concatenate(one) for one in zip(*found, strict=True))
+        return rows, scores
 
     def epsilons(self) -> list[float]:
         return [self.codes_.epsilon]
@@ -119,6 +124,9 @@ class PerturbedKNN(Learner):
         else:
             self._check_count(self.num_neighbours)
             self.num_neighbours_ = int(self.num_neighbours)
+
+    def _merge(self, other: Self) -> None:
+        self._add(other.codes_, other.labels_)
 
     def _expected_epsilon(self) -> float | None:
         return self.codes_.epsilon
@@ -204,6 +212,12 @@ class PerturbedKNN(Learner):
         check_choice("weights", self.weights, WEIGHTS)
         if self.metric == "l2" and self.weights != "none":
             raise InvalidInput('weights belong to matches; use metric="hamming" with them.')
+
+
+def _nearest_part(
+    scorer: Scorer, num_known: int, count: int, queries: NDArray[Any]
+) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    return nearest(scorer, queries, num_known, count)
 
 
 def _joined(first: Codes, more: Codes) -> Codes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -48,6 +49,25 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         codes = self._codes(X, self.num_values_, self._expected_epsilon())
         self._check_positions(codes)
         self._add(codes, class_indices(check_labels(y, len(codes)), self.classes_))
+        return self
+
+    def merge(self, other: Self) -> Self:
+        """As if this one had also learned what the other has, behind its own: exactly the same.
+
+        >>> from sfumato.classification import DebiasedCentroid
+        >>> classes = ["a", "b"]
+        >>> one = DebiasedCentroid().partial_fit([[0, 0], [1, 0]], ["a", "b"], classes)
+        >>> two = DebiasedCentroid().partial_fit([[0, 1], [1, 1]], ["a", "b"], classes)
+        >>> one.merge(two).predict([[1, 1]])
+        array(['b'], dtype='<U1')
+        """
+        for one in (self, other):
+            check_is_fitted(one, "classes_")
+        if type(other) is not type(self) or other.get_params() != self.get_params():
+            raise Mismatch("only learners of one kind and with the same settings can be merged.")
+        if not np.array_equal(self.classes_, other.classes_):
+            raise Mismatch("learners that are merged must know the same classes; name all of them.")
+        self._merge(other)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:  # noqa: N803
@@ -105,6 +125,10 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Learn from more codes; `classes` holds the index of each picture's class."""
         raise NotImplementedError
 
+    def _merge(self, other: Self) -> None:
+        """Learn what another of this kind has learned."""
+        raise NotImplementedError
+
     def _arrays(self) -> Arrays:
         raise NotImplementedError
 
@@ -132,6 +156,12 @@ class Learner(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"X has {codes.num_positions} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input."
             )
+
+
+def split_rows(count: int, parts: int) -> list[slice]:
+    """So many rows in so many parts of nearly one size; none of them empty but of nothing."""
+    ends = np.unique(np.linspace(0, count, max(min(parts, count), 1) + 1).astype(int)).tolist()
+    return [slice(low, high) for low, high in pairwise(ends)] or [slice(0, 0)]
 
 
 def stored_shape(arrays: Arrays) -> MapShape | None:

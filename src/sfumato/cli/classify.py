@@ -48,6 +48,7 @@ NOT_PROTECTED = ("the labels", "how many codes were sent and where they belong")
 )
 def train(
     releases: Annotated[Path, argument("FILE", "Releases of codes (.sfr), no picture.")],
+    *,
     output: Annotated[Path, output("The classifier's file (.npz).")],
     labels: opt.Labels = None,
     learner: Annotated[str, option(f"{', '.join(LEARNERS)}.", metavar="NAME")] = "naive-bayes",
@@ -62,6 +63,7 @@ def train(
     update: Annotated[
         Path | None, option("Learn on from this classifier, with its settings.")
     ] = None,
+    running: opt.Running,
     as_json: JsonFlag = False,
 ) -> None:
     """What it protects was decided when the releases were made. --labels are needed where the
@@ -85,7 +87,8 @@ def train(
         made, encoder_name, before = load_model(update)
         worst = max(worst, before)
         _check_encoder(encoder_name, sent[0].encoder)
-    train_learner(made, sent, names, encoder=tool)
+    with running.started():
+        train_learner(made, sent, names, encoder=tool)
     save_model(output, made, encoder=encoder_name, picture_epsilon=worst)
     facts = {"pictures": len(sent), **_describe(made, worst), "output": str(output)}
     tell_facts(f"wrote {output}", facts, as_json)
@@ -94,9 +97,11 @@ def train(
 def predict(
     model: Annotated[Path, argument("MODEL", "A classifier's file (.npz).")],
     pictures: Annotated[Path, argument("FILE", "Pictures, codes or releases to classify.")],
+    *,
     encoder: opt.Encoder = None,
     labels: opt.Labels = None,
     output: Annotated[Path | None, output("The classes to write (.npy).", shown="none")] = None,
+    running: opt.Running,
     as_json: JsonFlag = False,
 ) -> None:
     """Pictures are encoded with --encoder; codes and releases need none. With --labels, the true
@@ -107,7 +112,8 @@ def predict(
     if output is not None:
         refuse_existing(output)
     made, encoder_name, worst = load_model(model)
-    classes = _predicted(made, encoder_name, pictures, encoder)
+    with running.started():
+        classes = _predicted(made, encoder_name, pictures, encoder)
     facts: dict[str, Any] = {"pictures": len(classes)}
     if labels is not None:
         truth = read_labels(labels, len(classes))

@@ -13,6 +13,7 @@ from sfumato.cli.output import JsonFlag, emit, long_work
 
 def build(
     source: Annotated[Path, argument("SOURCE", "A folder of public pictures, or features (.h5).")],
+    *,
     words: Annotated[int, option("How many words, 1,000 to 1,000,000.")],
     output: Annotated[Path, output("The dictionary to make.", "FOLDER")],
     extractor: opt.Extractor = "sift",
@@ -31,6 +32,7 @@ def build(
         str | None, option("Who may use the pictures, in words.", shown="unknown")
     ] = None,
     built_from_map: Annotated[bool, option("The pictures are those of a map.")] = False,
+    running: opt.Running,
     as_json: JsonFlag = False,
 ) -> None:
     """The words become public: never build from pictures that must stay private. Stopped, the
@@ -42,7 +44,7 @@ def build(
 
     if source.is_file():
         refuse_given("is for pictures, and this is a file of features", "strict")
-    with long_work() as progress:
+    with long_work() as progress, running.started():
         made = build_dictionary(
             source,
             num_words=words,

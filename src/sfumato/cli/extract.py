@@ -18,6 +18,7 @@ from sfumato.features.writer import FeatureWriter
 
 def run(
     source: Annotated[Path, argument("SOURCE", "A picture, or a folder of them.")],
+    *,
     output: Annotated[Path | None, output("Features (HDF5, hloc's layout).", shown="none")] = None,
     extractor: Annotated[
         str, option("What describes the pictures; module:name for your own.", metavar="NAME")
@@ -25,6 +26,7 @@ def run(
     max_keypoints: opt.MaxKeypoints = None,
     weights: Annotated[Path | None, option("Weights, for hardnet and sosnet.")] = None,
     strict: opt.Strict = False,
+    running: opt.Running,
     as_json: JsonFlag = False,
 ) -> None:
     """A folder needs -o; run again after a stop, it goes on where it stopped. One picture
@@ -40,9 +42,10 @@ def run(
     if source.is_dir():
         if output is None:
             raise InvalidInput("a folder of pictures needs a features file: add -o features.h5.")
-        _folder(source, output, own, options, strict=strict, as_json=as_json)
+        with running.started():
+            _folder(source, output, own, options, strict=strict, as_json=as_json)
     else:
-        refuse_given("is for folders, and this is one picture", "strict")
+        refuse_given("is for folders, and this is one picture", "strict", "on", "workers")
         _picture(source, output, own, options, as_json=as_json)
 
 

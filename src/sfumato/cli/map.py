@@ -27,6 +27,7 @@ OutputOption = Annotated[Path, output("The map to make.", "FOLDER")]
     }
 )
 def build(
+    *,
     output: OutputOption,
     sources: Annotated[
         list[Path] | None, argument("FOLDER", "Folders of pictures, or scenes.")
@@ -47,6 +48,7 @@ def build(
     ] = None,
     seed: opt.Seed = 0,
     strict: opt.Strict = False,
+    running: opt.Running,
     as_json: JsonFlag = False,
 ) -> None:
     """A folder with cameras.json beside images/ is a scene with known poses. Without it poses are
@@ -63,7 +65,8 @@ def build(
     if from_releases is not None:
         if sources:
             raise InvalidInput("--from-releases builds from releases alone; leave out pictures.")
-        _build_from_releases(from_releases, output, focal, seed, as_json=as_json)
+        with running.started():
+            _build_from_releases(from_releases, output, focal, seed, as_json=as_json)
         return
     if not sources:
         raise InvalidInput(
@@ -79,7 +82,7 @@ def build(
         "strict": strict,
         "work": work,
     }
-    with long_work() as progress:
+    with long_work() as progress, running.started():
         world = _build(sources, cameras, pairs, options | {"progress": progress})
         world.save(output)
     shutil.rmtree(work, ignore_errors=True)

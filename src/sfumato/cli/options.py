@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -66,6 +69,27 @@ Minutes = Annotated[
 ]
 Labels = Annotated[Path | None, option("One label for each picture (idx, .npy, .npz).")]
 Encoder = Annotated[Path | None, option("An encoder's file (.npz).")]
+
+
+@dataclass(frozen=True)
+class Running:
+    """Where long work runs, and on how many workers. The result is the same everywhere."""
+
+    on: Annotated[
+        str, option("Where the work runs: local, ray or ray://HOST:PORT.", metavar="PLACE")
+    ] = "local"
+    workers: Annotated[
+        int | None,
+        option("Processes that work at once.", shown="threads of this one; all of a cluster"),
+    ] = None
+
+    @contextmanager
+    def started(self) -> Iterator[None]:
+        """The place is open inside, and ended afterwards."""
+        from sfumato.execution import started
+
+        with started(self.on, self.workers):
+            yield
 
 
 def parse_camera(text: str, image_size: tuple[int, int]) -> types.Camera:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 @applies({"--object": "--photos", "--seen-by": "not --object"})
 def run(
     map: opt.Map,
+    *,
     share: Annotated[
         float | None,
         option(
@@ -83,6 +84,7 @@ def run(
         float, option("A trial succeeds within this distance, in the map's unit …")
     ] = 0.25,
     max_angle: Annotated[float, option("… and within this angle, in degrees.")] = 2.0,
+    running: opt.Running,
     as_json: JsonFlag = False,
 ) -> None:
     """Images of the map are localized in the map without them and their neighbours, with many
@@ -108,7 +110,7 @@ def run(
         refuse_given("is looked at for --object or --keep-by stable", "photos")
     world = Map.load(map)
     given = [Dictionary.load(name) for name in names(dictionary)]
-    with long_work() as progress:
+    with long_work() as progress, running.started():
         made = plan(
             world,
             given,

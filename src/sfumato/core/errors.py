@@ -9,6 +9,7 @@ SfumatoError
 ├── DamagedFile             something on disk no longer is what was written
 ├── Missing                 an optional package or a weights file is not there
 │   └── MissingExtra        a part of sfumato whose extra is not installed; an ImportError too
+├── WorkerLost              a process or machine that worked for us is gone; try again
 ├── NotPrivate              a release that may not leave the device
 └── LedgerError             the ledger cannot be read or written; nothing was released
     └── BudgetSpent         the ledger refuses: the cap would be exceeded
@@ -79,6 +80,10 @@ class MissingExtra(Missing, ImportError):
             f"not installed here: {', '.join(packages)}."
         )
         self.what, self.extra, self.packages = what, extra, tuple(packages)
+
+
+class WorkerLost(SfumatoError):
+    """A process or a machine that worked for us ended before it answered."""
 
 
 class NotPrivate(SfumatoError):

@@ -63,6 +63,14 @@ class _SingleThreadedProducts:
         self._workers = 1
         self._pools: Any = None
         self._limit: Any = None
+        self._staying: Any = None
+
+    def stay(self) -> None:
+        """From now on this process is one worker of many: no products on threads, no threads."""
+        if self._staying is None:
+            self._staying = self()
+            self._staying.__enter__()
+            self._workers = 1
 
     @contextmanager
     def __call__(self) -> Iterator[int]:

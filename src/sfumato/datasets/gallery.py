@@ -21,7 +21,7 @@ from sfumato.core.errors import InvalidInput, SfumatoError
 from sfumato.core.frozen import Frozen
 from sfumato.core.progress import Progress, silent
 from sfumato.core.storage import load_array, load_manifest, save_arrays
-from sfumato.core.threads import FEW_THREADS, in_order
+from sfumato.core.threads import FEW_THREADS
 from sfumato.core.types import Camera, Pose
 from sfumato.datasets.gallery_light import expose, lit_textures
 from sfumato.datasets.gallery_person import body, coverage, figure_layers
@@ -35,6 +35,7 @@ from sfumato.datasets.gallery_views import (
     query_shots,
 )
 from sfumato.datasets.rendering import Array, Texture, cast, render
+from sfumato.execution.threads import Threads
 
 #: Raise it when paint, light or rendering change: caches of other versions are not read.
 VERSION = 1
@@ -145,7 +146,7 @@ def _render_all(
     boxes = np.full((len(shots), 4), -1, dtype=np.int32)
     progress("rendering the gallery", 0, len(shots))
     textures = lit_textures() if shots else []
-    taken = in_order(lambda shot: _take(shot, camera, textures), shots, FEW_THREADS)
+    taken = Threads().map(_take, shots, camera, textures, threads=FEW_THREADS)
     for number, (image, box) in enumerate(taken):
         images[number], boxes[number] = image, box
         progress("rendering the gallery", number + 1, len(shots))
@@ -154,7 +155,7 @@ def _render_all(
 
 
 def _take(
-    shot: Shot, camera: Camera, textures: list[Texture]
+    camera: Camera, textures: list[Texture], shot: Shot
 ) -> tuple[NDArray[np.uint8], tuple[int, int, int, int]]:
     layers = figure_layers(shot.person) if shot.person else ()
     linear, covered = render(room(), textures, camera, shot.pose, layers)

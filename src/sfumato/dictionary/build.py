@@ -21,8 +21,10 @@ from sfumato.dictionary.partial import Partial
 from sfumato.dictionary.sampling import Sample, sample_array, sample_capacity, sample_pictures
 from sfumato.dictionary.seeding import STARTS
 from sfumato.dictionary.sources import Source, open_source
+from sfumato.dictionary.spread_sampling import forget_parts, sample_on_workers
 from sfumato.dictionary.vectors import Floats, Space, nearest_exact, squared_norms
 from sfumato.dictionary.words import check_provenance
+from sfumato.execution import current
 
 MAX_WORDS = 1_000_000
 #: Descriptors on which error and recall are measured, against exact search.
@@ -145,6 +147,7 @@ def _make(
         seed=recipe.seed,
         progress=progress,
         keep=None if partial is None else partial.keep,
+        folder=partial.folder if partial is not None and current().is_spread else None,
         resume=None if partial is None else partial.resume(sample),
     )
     words = round_words(found.words, sample.descriptors, space)
@@ -224,12 +227,16 @@ def _take_sample(
         rng = np.random.default_rng([seed, 1])
         if source.array is not None:
             sample = sample_array(source.array, source.image_ids, capacity, rng)
+        elif partial is None or not current().is_spread:
+            sample = sample_pictures(source.pictures(progress), capacity, rng)
         else:
-            pictures = source.pictures(progress)
-            sample = sample_pictures(pictures, capacity, rng)
-            sample = replace(sample, unreadable=len(source.unreadable))
+            sample = sample_on_workers(source, capacity, rng, partial.folder / "parts", progress)
+        sample = replace(sample, unreadable=len(source.unreadable))
         if partial is not None:
             partial.save_sample(sample)
+            if current().is_spread:  # mapped from the disk, by workers too
+                sample = partial.load_sample() or sample
+                forget_parts(partial.folder / "parts")
     return sample
 
 

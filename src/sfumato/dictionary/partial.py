@@ -20,9 +20,10 @@ import numpy as np
 from sfumato.core.errors import DamagedFile, InvalidInput
 from sfumato.core.locks import lock_folder
 from sfumato.core.storage import TEMPORARY, load_array, load_manifest, save_arrays, write_file
-from sfumato.dictionary.cells import Cells
+from sfumato.dictionary.cells import Cells, sorted_rows
 from sfumato.dictionary.kmeans import Clustering
 from sfumato.dictionary.sampling import Sample
+from sfumato.execution import current
 
 _SETTINGS = "settings.sha256"
 _KEPT_STATES = 2
@@ -149,7 +150,9 @@ class Partial:
         manifest = load_manifest(folder, kind="dictionary cells")
         order = load_array(folder, "order", manifest)
         return Cells(
-            rows=sample.descriptors[order],
+            rows=sorted_rows(
+                sample.descriptors, order, self.folder if current().is_spread else None
+            ),
             order=order,
             offsets=load_array(folder, "offsets", manifest),
             centres=load_array(folder, "centres", manifest),

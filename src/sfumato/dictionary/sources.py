@@ -42,7 +42,18 @@ class Source:
     unreadable: list[tuple[str, str]] = field(default_factory=list)
 
     def pictures(self, progress: Progress) -> Iterator[NDArray[Any]]:
-        """The descriptors of each readable picture, in order of name."""
+        """The descriptors of each readable picture, in order of name; refused if there is none."""
+        yield from self.described(progress)
+        self.check_readable()
+
+    def check_readable(self) -> None:
+        if self.names and len(self.unreadable) == len(self.names):
+            raise InvalidInput(
+                f"none of the {len(self.names)} pictures in {self.path} can be read."
+            )
+
+    def described(self, progress: Progress) -> Iterator[NDArray[Any]]:
+        """The descriptors of each readable picture, also where there is none."""
         if self.path is None:
             return
         if self.path.is_dir():
@@ -58,10 +69,6 @@ class Source:
                 names=self.names,
             ):
                 yield features.descriptors
-            if len(self.unreadable) == len(self.names):
-                raise InvalidInput(
-                    f"none of the {len(self.names)} pictures in {self.path} can be read."
-                )
             return
         from sfumato.features import read_features
 

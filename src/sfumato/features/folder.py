@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from sfumato.core.errors import InvalidInput, UnreadableImage
+from sfumato.core.errors import InvalidInput, Mismatch, UnreadableImage, WorkerLost
 from sfumato.core.progress import Progress, silent
-from sfumato.core.threads import FEW_THREADS, in_order
+from sfumato.core.threads import FEW_THREADS
 from sfumato.core.types import Features
+from sfumato.execution import current
 from sfumato.features.extractors import Extractor, check_request, extract, extractor_name
 from sfumato.features.image import MAX_SIFT_PIXELS, decode_image
 
@@ -85,19 +87,14 @@ def extract_folder(
         progress=progress,
     ) as writer:
         wanted = [name for name in names if name not in writer]
-        for name, features in iter_folder_features(
-            folder,
-            extractor=extractor,
-            max_keypoints=max_keypoints,
-            weights=weights,
-            strict=strict,
-            unreadable=unreadable,
-            progress=progress,
-            names=wanted,
-        ):
-            writer.add(name, features)
+        recipe = _Recipe(Path(folder).absolute(), extractor, max_keypoints, weights)
+        current().check_path(recipe.root)
+        current().check_path(writer.parts)
+        # Workers store what they find: it does not come through this process.
+        given = (recipe, writer.parts.absolute())
+        for _, count in _work_through(_store_named, wanted, given, strict, unreadable, progress):
             done += 1
-            keypoints += len(features)
+            keypoints += count
         if names and len(unreadable) == len(names):
             name, reason = unreadable[0]
             raise InvalidInput(
@@ -122,25 +119,38 @@ def iter_folder_features(
 
     (name, reason) of the unreadable ones is appended to `unreadable`, or the first is raised
     with strict=True. `names` limits the walk to those. Extraction runs some pictures ahead
-    on several threads; only a few pictures' features are in memory at a time.
+    on several workers; only a few pictures' features are in memory at a time.
     """
     if isinstance(extractor, str):
         check_request(extractor, max_keypoints=max_keypoints, weights=weights)
     root = Path(folder)
     todo = list(list_images(folder) if names is None else names)
+    recipe = _Recipe(root.absolute(), extractor, max_keypoints, weights)
+    current().check_path(root)
+    yield from _work_through(_extract_named, todo, (recipe,), strict, unreadable, progress)
 
-    def work(name: str) -> Features | InvalidInput:
-        try:
-            name.encode()
-            pixels = decode_image(root / name, max_pixels=MAX_SIFT_PIXELS)
-            return extract(pixels, extractor, max_keypoints=max_keypoints, weights=weights)
-        except UnicodeEncodeError:
-            return UnreadableImage("its name is not valid UTF-8; rename the file.")
-        except InvalidInput as error:
-            return error
 
-    results = zip(todo, in_order(work, todo, FEW_THREADS), strict=True)
-    for done, (name, result) in enumerate(results, start=1):
+@dataclass(frozen=True)
+class _Recipe:
+    """How the pictures of a folder become features."""
+
+    root: Path
+    extractor: str | Extractor
+    max_keypoints: int | None
+    weights: str | Path | None
+
+
+def _work_through(
+    work: Callable[..., Any],
+    names: Sequence[str],
+    given: tuple[Any, ...],
+    strict: bool,
+    unreadable: list[tuple[str, str]] | None,
+    progress: Progress,
+) -> Iterator[tuple[str, Any]]:
+    """(name, what the work gave) of every picture that can be read."""
+    found = current().map(work, names, *given, threads=FEW_THREADS)
+    for done, (name, result) in enumerate(zip(names, found, strict=True), start=1):
         if not isinstance(result, InvalidInput):
             yield name, result
         else:
@@ -149,4 +159,39 @@ def iter_folder_features(
                 raise UnreadableImage(f"{shown}: {result}") from result
             if unreadable is not None:
                 unreadable.append((shown, str(result)))
-        progress("extracting", done, len(todo))
+        progress("extracting", done, len(names))
+
+
+def _store_named(recipe: _Recipe, parts: Path, name: str) -> int | InvalidInput:
+    """Store the features of one picture where a writer will find them; how many they are."""
+    from sfumato.features.writer import write_part
+
+    features = _extract_named(recipe, name)
+    if isinstance(features, InvalidInput):
+        return features
+    if features.extractor != extractor_name(recipe.extractor):
+        raise Mismatch(
+            f"the features file takes {extractor_name(recipe.extractor)} features, got "
+            f"{features.extractor}."
+        )
+    write_part(parts, name, features)
+    return len(features)
+
+
+def _extract_named(recipe: _Recipe, name: str) -> Features | InvalidInput:
+    """The features of one picture, or why there are none."""
+    if not recipe.root.is_dir():
+        raise WorkerLost(
+            f"a worker cannot see the folder {recipe.root} any more; work on several machines "
+            "needs shared storage."
+        )
+    try:
+        name.encode()
+        pixels = decode_image(recipe.root / name, max_pixels=MAX_SIFT_PIXELS)
+        return extract(
+            pixels, recipe.extractor, max_keypoints=recipe.max_keypoints, weights=recipe.weights
+        )
+    except UnicodeEncodeError:
+        return UnreadableImage("its name is not valid UTF-8; rename the file.")
+    except InvalidInput as error:
+        return error

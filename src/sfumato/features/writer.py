@@ -41,6 +41,21 @@ _SETTINGS, _NAME = "sfumato_settings", "sfumato_name"
 _LOCK, _WHOLE, _PART = "lock", "whole.h5", ".part.h5"
 
 
+def write_part(parts: Path, name: str, features: Features) -> None:
+    """Store one picture's features in a writer's folder of parts, from any process."""
+    check_picture_name(name)
+    buffer = io.BytesIO()
+    with h5py.File(buffer, "w", libver=LAYOUT) as file:
+        set_text(file, _NAME, name)
+        write_group(file, name, features)
+    write_file(_part(parts, name), buffer.getvalue())
+
+
+def _part(parts: Path, name: str) -> Path:
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+    return parts / (digest[:40] + _PART)
+
+
 class FeatureWriter:
     """Add pictures to a features file; they appear in it together, at the end of `with`.
 
@@ -69,7 +84,7 @@ class FeatureWriter:
                 "weights": None if weights is None else _fingerprint(Path(weights)),
             }
         )
-        self._parts = self.path.with_name(self.path.name + ".parts")
+        self.parts = self.path.with_name(self.path.name + ".parts")
         self._progress = progress
         self._stored: frozenset[str] = frozenset()
         self._lock: int | None = None
@@ -84,12 +99,12 @@ class FeatureWriter:
                 self._check_settings(read_text(file, _SETTINGS))
         self._lock = self._take_lock()
         try:
-            settings = self._parts / "settings.json"
+            settings = self.parts / "settings.json"
             if settings.exists():
                 self._check_settings(settings.read_text(encoding="utf-8"))
             else:
                 write_file(settings, self._settings.encode())
-            for leftover in self._parts.glob(f"{TEMPORARY}*"):
+            for leftover in self.parts.glob(f"{TEMPORARY}*"):
                 leftover.unlink()
             if self.path.exists():
                 self._stored = frozenset(list_feature_names(self.path))
@@ -102,41 +117,32 @@ class FeatureWriter:
         try:
             if kind is None:
                 self._join()
-            elif not any(self._parts.glob(f"*{_PART}")):
-                shutil.rmtree(self._parts)  # nothing to go on with
+            elif not any(self.parts.glob(f"*{_PART}")):
+                shutil.rmtree(self.parts)  # nothing to go on with
         finally:
             self._release()
 
     def __contains__(self, name: str) -> bool:
         """Is this picture complete, from this run or an earlier one?"""
-        return name in self._stored or self._part(name).exists()
+        return name in self._stored or _part(self.parts, name).exists()
 
     def add(self, name: str, features: Features) -> None:
         """Store one picture's features; when this returns they survive a kill."""
         if self._lock is None:
             raise InvalidInput("a FeatureWriter must be opened first: with FeatureWriter(…) as w.")
-        check_picture_name(name)
         if features.extractor != self.extractor:
             raise Mismatch(
                 f"{self.path} takes {self.extractor} features, got {features.extractor}."
             )
         if name in self:
             raise InvalidInput(f"{self.path} holds {name!r} already; a picture is added once.")
-        buffer = io.BytesIO()
-        with h5py.File(buffer, "w", libver=LAYOUT) as file:
-            set_text(file, _NAME, name)
-            write_group(file, name, features)
-        write_file(self._part(name), buffer.getvalue())
-
-    def _part(self, name: str) -> Path:
-        digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
-        return self._parts / (digest[:40] + _PART)
+        write_part(self.parts, name, features)
 
     def _join(self) -> None:
         """Old pictures and new ones into one new file, which then takes the old one's place."""
-        parts = sorted(self._parts.glob(f"*{_PART}"))
+        parts = sorted(self.parts.glob(f"*{_PART}"))
         if parts or not self.path.exists():
-            whole = self._parts / _WHOLE
+            whole = self.parts / _WHOLE
             whole.unlink(missing_ok=True)
             if self.path.exists():
                 shutil.copyfile(self.path, whole)
@@ -150,7 +156,7 @@ class FeatureWriter:
                 os.fsync(handle.fileno())
             whole.replace(self.path)
             sync_directory(self.path.parent)
-        shutil.rmtree(self._parts)
+        shutil.rmtree(self.parts)
 
     def _copy(self, part: Path, file: h5py.File) -> None:
         try:
@@ -174,20 +180,20 @@ class FeatureWriter:
             raise Mismatch(
                 f"{self.path} was begun with {_in_words(written)}, this run asks for "
                 f"{_in_words(self._settings)}; choose another output, or remove it and "
-                f"{self._parts.name}."
+                f"{self.parts.name}."
             )
 
     def _take_lock(self) -> int:
         """Lock the parts; the system lets go of it when the process ends, however it ends."""
         while True:
-            self._parts.mkdir(exist_ok=True)
+            self.parts.mkdir(exist_ok=True)
             try:
-                lock = os.open(self._parts / _LOCK, os.O_CREAT | os.O_RDWR)
+                lock = os.open(self.parts / _LOCK, os.O_CREAT | os.O_RDWR)
             except FileNotFoundError:
                 continue  # another writer finished and removed the folder just now
             is_mine = try_lock(lock)
             with contextlib.suppress(FileNotFoundError):
-                if is_mine and (self._parts / _LOCK).stat().st_ino == os.fstat(lock).st_ino:
+                if is_mine and (self.parts / _LOCK).stat().st_ino == os.fstat(lock).st_ino:
                     return lock
             os.close(lock)
             if not is_mine:

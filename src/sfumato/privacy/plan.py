@@ -180,7 +180,7 @@ def _settled(race: Race, best: Point, share: float, at_most: float | None) -> Po
         nonlocal rounds
         rounds += 1
         race.progress(f"settling on ε = {point[1]:g}", rounds - 1, rounds)
-        trials = [race.rehearsal.run(*point, image) for image in images]
+        trials = list(race.rehearsal.run_all((*point, image) for image in images))
         race.tried.setdefault(point, []).extend(trials)
         race.progress(f"settling on ε = {point[1]:g}", rounds, rounds)
         return sum(trial.is_localized for trial in trials) >= share * len(trials)
@@ -194,11 +194,12 @@ def _settled(race: Race, best: Point, share: float, at_most: float | None) -> Po
 
 def _judge(race: Race, point: Point, num_trials: int) -> list[Trial]:
     images = race.rehearsal.images
+    race.progress("trying the best again", 0, num_trials)
     trials = []
-    for done in range(num_trials):
-        race.progress("trying the best again", done, num_trials)
-        trials.append(race.rehearsal.run(*point, images[done % len(images)]))
-    race.progress("trying the best again", num_trials, num_trials)
+    wanted = ((*point, images[done % len(images)]) for done in range(num_trials))
+    for trial in race.rehearsal.run_all(wanted):
+        trials.append(trial)
+        race.progress("trying the best again", len(trials), num_trials)
     return trials
 
 

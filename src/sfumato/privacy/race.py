@@ -161,11 +161,16 @@ class Race:
 
     def _try(self, points: Sequence[Point], count: int, stage: str) -> None:
         images = self.rehearsal.images[:count]
-        for done, point in enumerate(points):
-            self.progress(stage, done, len(points))
-            trials = self.tried.setdefault(point, [])
-            trials += [self.rehearsal.run(*point, image) for image in images[len(trials) :]]
-        self.progress(stage, len(points), len(points))
+        wanted = [
+            (point, image)
+            for point in points
+            for image in images[len(self.tried.setdefault(point, [])) :]
+        ]
+        made = self.rehearsal.run_all((*point, image) for point, image in wanted)
+        self.progress(stage, 0, len(wanted))
+        for done, ((point, _), trial) in enumerate(zip(wanted, made, strict=True), start=1):
+            self.tried[point].append(trial)
+            self.progress(stage, done, len(wanted))
 
 
 def settle(

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.accounting import PrivateAnswer
 from sfumato.core.errors import Mismatch
-from sfumato.core.randomness import RandomSource
+from sfumato.core.randomness import RandomSource, SecureRandom, SeededRandom
 from sfumato.core.types import Features
 from sfumato.device.filters.keep import keep_filter
 from sfumato.device.filters.stable import KeepStable
 from sfumato.device.mechanisms import SubsetMechanism
 from sfumato.device.objects import CapDensity, most_in_window
 from sfumato.dictionary import Dictionary
+from sfumato.execution import Execution, Shared, current
 from sfumato.features import extract
 from sfumato.privacy.price import Price, price_of
 from sfumato.privacy.stretches import Surroundings, ViewChange
@@ -98,6 +100,7 @@ class Rehearsal:
     _words: dict[tuple[int, int, int], NDArray[np.uint32]] = field(default_factory=dict)
     _features: dict[int, Features] = field(default_factory=dict)
     _seen: dict[tuple[int, str], int] = field(default_factory=dict)
+    _shared: tuple[Execution, Shared[Rehearsal]] | None = None
 
     @cached_property
     def around(self) -> Surroundings:
@@ -142,19 +145,43 @@ class Rehearsal:
         key = setting.max_keypoints, setting.keep_by
         if key not in self._seen:
             self._seen[key] = max(
-                most_in_window(self._sent(setting, image), question.object_size)
+                most_in_window(self._sent(setting, image, self.rng), question.object_size)
                 for image in self.images
             )
         return self._seen[key]
 
-    def run(self, setting: Setting, epsilon: float, image: int) -> Trial:
+    def run_all(self, wanted: Iterable[tuple[Setting, float, int]]) -> Iterator[Trial]:
+        """One trial of each setting with its ε and image; on many workers where there are some.
+
+        Every trial draws from a source of its own, which the present one chooses: the trials are
+        the same on any number of workers.
+        """
+        drawn = (
+            (*one, None if isinstance(self.rng, SecureRandom) else self.rng.below(1 << 31, 2))
+            for one in wanted
+        )
+        execution = current()
+        if self._shared is None or self._shared[0] is not execution:
+            self._shared = execution, execution.share(self)
+        return execution.map(_try, drawn, self._shared[1], threads=1)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a worker needs: what was computed on the way it computes again."""
+        known = {item.name: getattr(self, item.name) for item in fields(self)}
+        found: dict[str, Any] = {name: {} for name in known if name.startswith("_")}
+        return known | found | {"rng": None, "_shared": None}
+
+    def run(
+        self, setting: Setting, epsilon: float, image: int, *, rng: RandomSource | None = None
+    ) -> Trial:
         """Protect the image as a device would, and localize it as a server would."""
+        rng = rng or self.rng
         level = self._level(setting)
         mechanism = SubsetMechanism(epsilon, setting.subset_size, level)
-        sent = self._sent(setting, image)
+        sent = self._sent(setting, image, rng)
         words = self._true_words(setting, image)[_rows(sent, self.features(image))]
         camera = self.world.camera(image)
-        release = mechanism.release_words(sent, words, rng=self.rng, camera=camera)
+        release = mechanism.release_words(sent, words, rng=rng, camera=camera)
         world = self._map_without(image)
         start = time.perf_counter()
         answer = localize(release, world, dictionary=level, options=self.question.options)
@@ -185,16 +212,16 @@ class Rehearsal:
             self._words[key] = self._level(setting).nearest(self.features(image).descriptors)
         return self._words[key]
 
-    def _sent(self, setting: Setting, image: int) -> Features:
+    def _sent(self, setting: Setting, image: int, rng: RandomSource) -> Features:
         """The features that leave the device."""
-        features = without_box(self.features(image), self.question.hidden, rng=self.rng)
+        features = without_box(self.features(image), self.question.hidden, rng=rng)
         size = self.question.object_size
         if setting.object_limit is not None and size is not None:
             features = CapDensity(setting.object_limit, size)(features)
         keep = keep_filter(setting.max_keypoints, setting.keep_by)
         if isinstance(keep, KeepStable):
-            return keep.look(features, self._photo(image), rng=self.rng)
-        return keep(features, rng=self.rng)
+            return keep.look(features, self._photo(image), rng=rng)
+        return keep(features, rng=rng)
 
     def features(self, image: int) -> Features:
         """The features of an image; with their sizes where its photograph is given."""
@@ -208,6 +235,14 @@ class Rehearsal:
     def _photo(self, image: int) -> NDArray[np.uint8]:
         assert self.photos is not None  # `plan` refuses what needs them without them
         return self.photos[self.world.image_names[image]]
+
+
+def _try(
+    rehearsal: Rehearsal, trial: tuple[Setting, float, int, NDArray[np.uint32] | None]
+) -> Trial:
+    setting, epsilon, image, seed = trial
+    rng = SecureRandom() if seed is None else SeededRandom(int(seed[0]) << 31 | int(seed[1]))
+    return rehearsal.run(setting, epsilon, image, rng=rng)
 
 
 def image_features(world: Map, image: int) -> Features:

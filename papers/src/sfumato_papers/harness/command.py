@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
+from sfumato.cli.options import Running
 from sfumato.cli.output import JsonFlag, emit_json, long_work
 from sfumato.core.errors import InvalidInput
 from sfumato_papers.harness.options import check_needed, parameter, parameters, read_settings
@@ -37,6 +38,7 @@ class Report:
 
 
 Settings = TypeVar("Settings")
+_HINTS = get_type_hints(Running, include_extras=True)
 
 
 def make_command(
@@ -62,13 +64,18 @@ def make_command(
         as_json, as_markdown = given.pop("as_json"), given.pop("markdown")
         if as_json and as_markdown:
             raise InvalidInput("--json and --markdown are two ways to print; give one.")
+        running = Running(given.pop("on"), given.pop("workers"))
         chosen: Settings = read_settings(settings, given)
         ran = None
+        if kept is not None and running != Running():
+            raise InvalidInput(
+                "--on and --workers are for running, and --evaluate runs nothing; leave them out."
+            )
         if kept is None:
             check_needed(chosen)
             usual = wanted == Path(output)
             path = (Path(output.format(**vars(chosen))) if usual else wanted) / file
-            with long_work() as bar, progress_shown_by(bar):
+            with long_work() as bar, progress_shown_by(bar), running.started():
                 ran = run(chosen, path) or ()
         else:
             path = _kept(kept, file)
@@ -83,6 +90,7 @@ def make_command(
         parameter(
             "output", Annotated[Path, typer.Option("--output", "-o", help=writes)], Path(output)
         ),
+        *(parameter(one.name, _HINTS[one.name], one.default) for one in fields(Running)),
         parameter("evaluate", Annotated[Path | None, typer.Option(help=evaluates)], None),
         parameter(
             "markdown", Annotated[bool, typer.Option("--markdown", help="Print Markdown.")], False

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import SeededRandom
+from sfumato.execution import current
 
 Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 _SHOWN: ContextVar[Progress] = ContextVar("progress", default=silent)
@@ -38,6 +40,21 @@ def tracked(items: Collection[Item], stage: str) -> Iterator[Item]:
         show_progress(stage, done, len(items))
         yield item
     show_progress(stage, len(items), len(items))
+
+
+def worked_through(
+    work: Callable[..., Result], items: Collection[Item], stage: str, *shared: Any
+) -> Iterator[Result]:
+    """work(*shared, item) of every item, in their order; one after the other, or on workers.
+
+    Where a command is given --on or --workers these do it, and otherwise this process as if it
+    were a loop. What is shared is handed to each worker once.
+    """
+    show_progress(stage, 0, len(items))
+    found = current().map(work, items, *shared, threads=1)
+    for done, result in enumerate(found, start=1):
+        yield result
+        show_progress(stage, done, len(items))
 
 
 def evenly(items: Sequence[Item], count: int | None) -> list[Item]:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from functools import cache
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +25,7 @@ from sfumato.server.ldp_feat_recipe import MAX_ITERATIONS, paper_localize
 from sfumato.server.localize import LocalizeOptions, localize
 from sfumato.server.mapping.map import Map
 from sfumato.server.pose import PoseOptions
-from sfumato_papers.harness.work import seed_of, tracked
+from sfumato_papers.harness.work import seed_of, worked_through
 from sfumato_papers.ldp_feat.localization_frames import predict_frames, window
 from sfumato_papers.ldp_feat.localization_predictions import Prediction, Setting, open_predictions
 from sfumato_papers.ldp_feat.localization_releases import make_release, own_mechanism
@@ -119,28 +118,49 @@ def run_localization(
         for query in problem.queries
         if (setting, seed, query.name) not in kept
     ]
-    control_map = cache(problem.control_map)
-    level_of = cache(lambda name, count: dictionaries[name].at(count))
-    for setting, seed, query in tracked(work, "localizing"):
-        words = level_of(setting.dictionary, setting.num_words) if setting.num_words else None
-        world = control_map(query.scene) if setting.is_control else problem.world
+    server = _Server(problem, dictionaries, shortlists)
+    for prediction in worked_through(_Server.predict, work, "localizing", server):
+        kept.add(prediction)
+
+
+@dataclass(frozen=True, eq=False)
+class _Server:
+    """Answers queries, and keeps what many of them need."""
+
+    problem: Problem
+    dictionaries: Mapping[str, Dictionary]
+    shortlists: Mapping[str, NDArray[np.int64]] | None
+    _maps: dict[str, Map] = field(default_factory=dict)
+    _levels: dict[tuple[str, int], Dictionary] = field(default_factory=dict)
+
+    def predict(self, asked: tuple[Setting, int, Query]) -> Prediction:
+        setting, seed, query = asked
+        words, world = self._words(setting), self.problem.world
+        if setting.is_control:
+            if query.scene not in self._maps:
+                self._maps[query.scene] = self.problem.control_map(query.scene)
+            world = self._maps[query.scene]
         if setting.num_frames > 1:
             if words is not None:
                 world.word_index(words)
-            kept.add(predict_frames(problem, world, query, setting, words, seed))
-            continue
+            return predict_frames(self.problem, world, query, setting, words, seed)
         release = make_release(query, setting, words, seed)
-        listed = None if shortlists is None else shortlists[query.name]
+        listed = None if self.shortlists is None else self.shortlists[query.name]
         if isinstance(release, WordRelease) and words is not None:
             world.word_index(words)  # once per map, not part of a query's time
         start = time.perf_counter()
-        found = answer(release, world, setting, words, problem, query, listed)
+        found = answer(release, world, setting, words, self.problem, query, listed)
         seconds = time.perf_counter() - start
-        kept.add(
-            Prediction.of(
-                (setting, seed, query.name), found, num_keypoints=len(release), seconds=seconds
-            )
-        )
+        key = setting, seed, query.name
+        return Prediction.of(key, found, num_keypoints=len(release), seconds=seconds)
+
+    def _words(self, setting: Setting) -> Dictionary | None:
+        if not setting.num_words or setting.dictionary is None:
+            return None
+        key = setting.dictionary, setting.num_words
+        if key not in self._levels:
+            self._levels[key] = self.dictionaries[key[0]].at(key[1])
+        return self._levels[key]
 
 
 def answer(

@@ -28,7 +28,7 @@ from sfumato.server.mapping import Map, build_map_from_scenes, moved, read_scene
 from sfumato.server.pose_fit import radii
 from sfumato_papers.harness.options import Checked, folders, option
 from sfumato_papers.harness.outcomes import Journal
-from sfumato_papers.harness.work import seeded, show_progress, tracked
+from sfumato_papers.harness.work import seeded, show_progress, worked_through
 
 GALLERY = "gallery"
 Query = tuple[str, Features, Camera, Pose]
@@ -121,8 +121,9 @@ def run_accuracy(settings: Settings, path: Path) -> None:
             for query in queries
             if (name, epsilon, factor, seed, query[0]) not in kept
         ]
-        for epsilon, factor, seed, query in tracked(work, f"localizing in {name}"):
-            kept.add(_outcome(name, world, dictionary, epsilon, factor, seed, query))
+        stage = f"localizing in {name}"
+        for outcome in worked_through(_outcome, work, stage, name, world, dictionary):
+            kept.add(outcome)
 
 
 def _open(folder: Path, block: int | None, work: Path) -> tuple[Map, list[Query]]:
@@ -157,12 +158,9 @@ def _outcome(
     data: str,
     world: Map,
     dictionary: Dictionary,
-    epsilon: float,
-    factor: float,
-    seed: int,
-    query: Query,
+    asked: tuple[float, float, int, Query],
 ) -> Outcome:
-    name, features, camera, truth = query
+    epsilon, factor, seed, (name, features, camera, truth) = asked
     rng = seeded(seed, name, dictionary.num_words, epsilon)
     given = with_focal(camera, factor)
     mechanism = Plain() if epsilon == math.inf else SubsetMechanism(epsilon, 1, dictionary)

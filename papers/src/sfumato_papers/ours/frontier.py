@@ -30,7 +30,7 @@ from sfumato.dictionary import Dictionary
 from sfumato.server.localize import localize, match_release
 from sfumato.server.mapping.map import Map
 from sfumato_papers.harness.outcomes import Journal, Kept
-from sfumato_papers.harness.work import evenly, seeded, tracked
+from sfumato_papers.harness.work import evenly, seeded, worked_through
 from sfumato_papers.ldp_feat.poses import judge
 from sfumato_papers.ours.frontier_attack import Attack, Attacker, middle_of
 from sfumato_papers.ours.frontier_ways import SEEN_BY, Settings, Way, ways_of
@@ -105,8 +105,8 @@ def run_frontier(
         if (way.is_random or not seed) and (way, seed, query.name) not in kept
     ]
     runner = _Runner(problem, dictionary, settings, look)
-    for way, seed, query in tracked(work, "sending, localizing, attacking"):
-        kept.add(runner.ask(way, seed, query))
+    for outcome in worked_through(_Runner.ask, work, "sending, localizing, attacking", runner):
+        kept.add(outcome)
     return kept
 
 
@@ -129,7 +129,8 @@ class _Runner:
         known = np.asarray(self._world.descriptors[self._world.observations()])
         return Attacker(painter, known, find_lpips()[0])
 
-    def ask(self, way: Way, seed: int, query: Query) -> Outcome:
+    def ask(self, asked: tuple[Way, int, Query]) -> Outcome:
+        way, seed, query = asked
         settings, mechanism = self._settings, way.mechanism(self._levels)
         rng = seeded(seed, query.name, way)
         features = way.filtered(query.features, settings.window, rng)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -144,11 +145,11 @@ def _run(settings: Settings, path: Path) -> None:
         settings.data, path.parent, queries=settings.hold_out, progress=show_progress
     )
     images = {scene.name: scene.images for scene in map(read_scene, settings.data)}
+    run_frontier(problem, words, settings, path, partial(_look, images))
 
-    def look(query: Query) -> NDArray[np.uint8]:
-        return load_image(images[query.scene] / query.name.split("/", 1)[1])
 
-    run_frontier(problem, words, settings, path, look)
+def _look(images: Mapping[str, Path], query: Query) -> NDArray[np.uint8]:
+    return load_image(images[query.scene] / query.name.split("/", 1)[1])
 
 
 def _report(path: Path, settings: Settings, ran: Any) -> Report:

@@ -28,7 +28,7 @@ from sfumato_papers.harness.command import Report, make_command
 from sfumato_papers.harness.options import Checked, folders, needed, option
 from sfumato_papers.harness.outcomes import Journal, append_record, records_of
 from sfumato_papers.harness.table import grouped, table_of, wilson
-from sfumato_papers.harness.work import evenly, seed_of, seeded, show_progress, tracked
+from sfumato_papers.harness.work import evenly, seed_of, seeded, show_progress, worked_through
 from sfumato_papers.ldp_feat.poses import WRONG_BEYOND, Within
 from sfumato_papers.ours.growth_map import grown_map
 
@@ -126,9 +126,10 @@ def run_growth(settings: Settings, path: Path) -> None:
         world = grown_map(problem.world, photographs, times)
         world.word_index(dictionary)
         append_record(path, {"kind": "map", "times": times, **_size(world, problem, dictionary)})
-        _answer(work[0][2], world, dictionary, times, work[0][0], 0)  # compiled, caches filled
-        for epsilon, seed, query in tracked(work, f"localizing in a map of {times} times the size"):
-            kept.add(_answer(query, world, dictionary, times, epsilon, seed))
+        _answer(world, dictionary, times, (work[0][0], 0, work[0][2]))  # compiled, caches filled
+        stage = f"localizing in a map of {times} times the size"
+        for outcome in worked_through(_answer, work, stage, world, dictionary, times):
+            kept.add(outcome)
 
 
 def _size(world: Map, problem: Problem, dictionary: Dictionary) -> dict[str, Any]:
@@ -142,8 +143,9 @@ def _size(world: Map, problem: Problem, dictionary: Dictionary) -> dict[str, Any
 
 
 def _answer(
-    query: Query, world: Map, dictionary: Dictionary, times: int, epsilon: float, seed: int
+    world: Map, dictionary: Dictionary, times: int, asked: tuple[float, int, Query]
 ) -> Outcome:
+    epsilon, seed, query = asked
     # The same release in every map: a difference is the map's.
     rng = seeded(seed, query.name, dictionary.num_words, epsilon)
     mechanism = SubsetMechanism(epsilon, 1, dictionary)

@@ -28,7 +28,7 @@ from sfumato.server.localize import localize
 from sfumato_papers.harness.options import Checked, folders, option
 from sfumato_papers.harness.outcomes import Journal, Kept
 from sfumato_papers.harness.table import grouped, wilson
-from sfumato_papers.harness.work import seeded, tracked
+from sfumato_papers.harness.work import seeded, worked_through
 from sfumato_papers.ldp_feat.poses import judge
 from sfumato_papers.reverse.posed_pairs import KeypointSource
 
@@ -230,10 +230,11 @@ class _Runner:
             for query in self.problem.queries
             if (split, seed, query.name) not in self.kept
         ]
-        for split, seed, query in tracked(todo, stage):
-            self.kept.add(self._ask(split, seed, query))
+        for outcome in worked_through(_Runner.ask, todo, stage, self):
+            self.kept.add(outcome)
 
-    def _ask(self, split: Split, seed: int, query: Query) -> Outcome:
+    def ask(self, asked: tuple[Split, int, Query]) -> Outcome:
+        split, seed, query = asked
         features = self._strongest(query, split)
         epsilon = split.epsilon
         if epsilon is None:  # the baseline: all keypoints, whatever is left for each

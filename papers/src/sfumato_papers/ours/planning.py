@@ -31,9 +31,10 @@ from sfumato.privacy.race import EPSILONS
 from sfumato.privacy.rehearsal import Question, Rehearsal, Setting
 from sfumato.privacy.stretches import Surroundings, ViewChange
 from sfumato.server.localize import localize
+from sfumato.server.mapping.map import Map
 from sfumato_papers.harness.options import Checked, option
 from sfumato_papers.harness.outcomes import Journal, Kept, append_record, records_of
-from sfumato_papers.harness.work import seeded, show_progress, tracked
+from sfumato_papers.harness.work import seeded, show_progress, worked_through
 from sfumato_papers.ldp_feat.poses import judge
 
 GALLERY = "gallery"
@@ -199,11 +200,20 @@ def _predict(
         for draw, image in [(number // len(images), images[number % len(images)])]
         if (way, epsilon, names[image], draw) not in kept
     ]
-    for epsilon, draw, image in tracked(todo, f"predicting, {way}"):
-        rehearsal.rng = seeded(way, epsilon, names[image], draw)
-        trial = rehearsal.run(setting, epsilon, image)
+    stage, given = f"predicting, {way}", (way, rehearsal, setting)
+    for (epsilon, draw, image), found in zip(
+        todo, worked_through(_predicted, todo, stage, *given), strict=True
+    ):
         group = str(rehearsal.around.stretch_of[image])
-        kept.add(Outcome(way, epsilon, names[image], draw, group, trial.is_localized))
+        kept.add(Outcome(way, epsilon, names[image], draw, group, found))
+
+
+def _predicted(
+    way: str, rehearsal: Rehearsal, setting: Setting, asked: tuple[float, int, int]
+) -> bool:
+    epsilon, draw, image = asked
+    rng = seeded(way, epsilon, rehearsal.world.image_names[image], draw)
+    return rehearsal.run(setting, epsilon, image, rng=rng).is_localized
 
 
 def _measure(
@@ -224,15 +234,25 @@ def _measure(
         for draw in range(draws)
         if (MEASURED, epsilon, query.name, draw) not in kept
     ]
-    words: dict[str, Any] = {}
-    for query, epsilon, draw in tracked(todo, "measuring"):
-        assert query.truth is not None
-        rng = seeded(MEASURED, epsilon, query.name, draw)
-        features = keep(query.features, rng=rng)
-        if query.name not in words:
-            words = {query.name: level.nearest(features.descriptors)}
-        mechanism = SubsetMechanism(epsilon, setting.subset_size, level)
-        release = mechanism.release_words(features, words[query.name], rng=rng, camera=query.camera)
-        found = localize(release, problem.world, dictionary=level)
-        inside, _ = judge(found.pose, query.truth)
-        kept.add(Outcome(MEASURED, epsilon, query.name, draw, query.name, inside[0]))
+    for outcome in worked_through(
+        _measured, todo, "measuring", problem.world, level, keep, setting.subset_size
+    ):
+        kept.add(outcome)
+
+
+def _measured(
+    world: Map,
+    level: Dictionary,
+    keep: Any,
+    subset_size: int,
+    asked: tuple[Query, float, int],
+) -> Outcome:
+    query, epsilon, draw = asked
+    assert query.truth is not None
+    rng = seeded(MEASURED, epsilon, query.name, draw)
+    features = keep(query.features, rng=rng)
+    mechanism = SubsetMechanism(epsilon, subset_size, level)
+    release = mechanism.release(features, rng=rng, camera=query.camera)
+    found = localize(release, world, dictionary=level)
+    inside, _ = judge(found.pose, query.truth)
+    return Outcome(MEASURED, epsilon, query.name, draw, query.name, inside[0])

@@ -9,7 +9,7 @@ m + 1 spanning vectors. What is on no lattice is searched by its exact zeros (`z
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,8 +29,9 @@ from sfumato.adversary.recover.zeros import sparsest_point
 from sfumato.core.geometry import unit_vectors
 from sfumato.core.progress import Progress, silent
 from sfumato.core.releases import Release, SubspaceRelease
-from sfumato.core.threads import in_order, single_threaded_products
+from sfumato.core.threads import single_threaded_products
 from sfumato.dictionary import Dictionary
+from sfumato.execution import current
 
 Doubles = NDArray[np.float64]
 Whole = NDArray[np.int64]
@@ -98,10 +99,8 @@ def vertex_attack(
     if not count:
         return Recovered(np.zeros((0, ambient), dtype=np.float32), np.zeros(0, dtype=np.float32))
     rows: list[_Row] = []
-    with single_threaded_products() as workers:
-        for block in in_order(
-            lambda part: [_attack_row(lifted, row, seed) for row in part], _blocks(count), workers
-        ):
+    with single_threaded_products():
+        for block in current().map(_attack_rows, _blocks(count), lifted, seed):
             rows.extend(block)
             progress("recovering descriptors", len(rows), count)
     kept = [_like_descriptors(row.vectors, lifted) for row in rows]
@@ -133,6 +132,10 @@ def vertex_attack(
 
 def _blocks(count: int) -> Iterator[range]:
     return (range(start, min(start + _BLOCK, count)) for start in range(0, count, _BLOCK))
+
+
+def _attack_rows(lifted: SubspaceRelease, seed: int, rows: Sequence[int]) -> list[_Row]:
+    return [_attack_row(lifted, row, seed) for row in rows]
 
 
 def _attack_row(release: SubspaceRelease, row: int, seed: int) -> _Row:

@@ -12,12 +12,14 @@ from sfumato.core.checks import as_number
 from sfumato.core.errors import InvalidInput
 from sfumato.core.geometry import cross_matrix
 from sfumato.core.progress import Progress, silent
-from sfumato.core.threads import in_order, single_threaded_products
+from sfumato.core.threads import single_threaded_products
 from sfumato.core.types import Features, Pose
 from sfumato.dictionary.vectors import Space, query_side, squared_norms
+from sfumato.execution import current
 from sfumato.features.extractors import EXTRACTORS
 
 DEFAULT_RATIO = 0.8
+_PAIRS = 4  # that one worker compares at a time
 _BLOCK = 256  # rows of one product: 256 × 5,000 distances stay in the processor's cache
 
 
@@ -29,21 +31,29 @@ def match_pairs(
     progress: Progress = silent,
 ) -> Iterator[tuple[tuple[int, int], NDArray[np.int64]]]:
     """Yield ((i, j), matches) of every pair, in order; matches as `match_descriptors` gives."""
+    described = [item.descriptors for item in features]
     binary = [is_binary(item.extractor) for item in features]
+    groups = [pairs[low : low + _PAIRS] for low in range(0, len(pairs), _PAIRS)]
+    done = 0
+    with single_threaded_products():
+        found_in = current().map(_match_group, groups, described, ratio, binary)
+        for group, found in zip(groups, found_in, strict=True):
+            for pair, matches in zip(group, found, strict=True):
+                done += 1
+                progress("matching", done, len(pairs))
+                yield pair, matches
 
-    def work(pair: tuple[int, int]) -> NDArray[np.int64]:
-        first, second = pair
-        return match_descriptors(
-            features[first].descriptors,
-            features[second].descriptors,
-            ratio=ratio,
-            binary=binary[first],
-        )
 
-    with single_threaded_products() as workers:
-        for done, matches in enumerate(in_order(work, pairs, workers)):
-            progress("matching", done + 1, len(pairs))
-            yield pairs[done], matches
+def _match_group(
+    described: Sequence[NDArray[Any]],
+    ratio: float,
+    binary: Sequence[bool],
+    pairs: Sequence[tuple[int, int]],
+) -> list[NDArray[np.int64]]:
+    return [
+        match_descriptors(described[a], described[b], ratio=ratio, binary=binary[a])
+        for a, b in pairs
+    ]
 
 
 def is_binary(extractor: str) -> bool:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +27,13 @@ from sfumato.core.releases import (
     SubspaceRelease,
     WordRelease,
 )
-from sfumato.core.types import Camera, Pose
+from sfumato.core.types import Camera
 from sfumato.server.mapping.assemble import SparseModel, map_of_model, share_cameras
-from sfumato.server.mapping.complete import CandidatesOf, CompletionOptions, work_out
+from sfumato.server.mapping.compare_releases import Candidates, compare_all
+from sfumato.server.mapping.complete import CompletionOptions, work_out
 from sfumato.server.mapping.map import Map
-from sfumato.server.mapping.private_pairs import PairCandidates, Rows, pair_candidates
 from sfumato.server.mapping.private_points import descriptors_for_map, file_under_words
-from sfumato.server.mapping.two_view import PairOptions, View, examine_pair
+from sfumato.server.mapping.two_view import PairOptions, View
 from sfumato.server.mapping.unknown_poses import MAX_SEED
 
 SUFFIX = ".sfr"
@@ -122,8 +121,8 @@ def reconstruct_releases(
     check_releases(rows)
     cameras, has_given = _cameras(rows, focal)
     views = [View(release.keypoints, camera) for release, camera in zip(rows, cameras, strict=True)]
-    candidates_of = _candidates(rows)
-    matches, motions = _compare(views, candidates_of, options.pairs, seed, progress)
+    candidates_of = Candidates(rows)
+    matches, motions = compare_all(views, candidates_of, options.pairs, seed, progress)
     if not matches:
         pairs = len(rows) * (len(rows) - 1) // 2
         raise InvalidInput(
@@ -217,37 +216,6 @@ def describe_releases(releases: Sequence[KeypointRelease]) -> dict[str, Any]:
         }
     spaces = {release.dimension for release in releases if isinstance(release, SubspaceRelease)}
     return facts | ({"dimensions": sorted(spaces)} if spaces else {})
-
-
-def _compare(
-    views: Sequence[View],
-    candidates_of: CandidatesOf,
-    options: PairOptions,
-    seed: int,
-    progress: Progress,
-) -> tuple[dict[tuple[int, int], Rows], dict[tuple[int, int], Pose]]:
-    pairs = list(combinations(range(len(views)), 2))
-    matches, motions = {}, {}
-    for done, (a, b) in enumerate(pairs, start=1):
-        found = examine_pair(views[a], views[b], candidates_of(a, b), options, seed=seed)
-        if found is not None:
-            matches[a, b], motions[a, b] = found.matches, found.pose
-        progress("comparing", done, len(pairs))
-    return matches, motions
-
-
-def _candidates(rows: Sequence[KeypointRelease]) -> CandidatesOf:
-    """Chosen partners are slow to find and few: kept. Pairs by words are quick and many: not."""
-    kept: dict[tuple[int, int], PairCandidates] = {}
-
-    def candidates_of(a: int, b: int) -> PairCandidates:
-        if isinstance(rows[a], WordRelease):
-            return pair_candidates(rows[a], rows[b])
-        if (a, b) not in kept:
-            kept[a, b] = pair_candidates(rows[a], rows[b])
-        return kept[a, b]
-
-    return candidates_of
 
 
 def _cameras(

@@ -21,12 +21,14 @@ from sfumato.core.checks import as_number
 from sfumato.core.errors import InvalidInput
 from sfumato.core.geometry import unit_vectors
 from sfumato.core.progress import Progress, silent
+from sfumato.execution import current
 from sfumato.server.mapping.tracks import Tracks, join_tracks, one_per_image, spread
 
 _MAX_HYPOTHESES = 30  # matches of one track that are tried
 _ROUNDS = 6
 _REFINEMENTS = 4
 _CHUNK = 1 << 19  # votes counted at a time
+_BLOCK = 1 << 15  # features whose tracks one worker places at a time
 _BEHIND = np.inf
 
 Floats = NDArray[np.float64]
@@ -130,15 +132,46 @@ def _best_points(
     views: Views, tracks: Tracks, options: TriangulationOptions, rng: np.random.Generator
 ) -> tuple[Floats, Rows, Rows]:
     """One point per track: positions (T, 3), and the rows that see them with their track."""
-    limit = options.max_reprojection_error
     chosen = _some_per_track(tracks.edge_of, rng)
-    guesses = _two_view_points(views, tracks.edges[chosen])
-    owner_track = tracks.edge_of[chosen]
-    votes = _count_votes(views, tracks, owner_track, guesses, limit)
+    cuts = np.searchsorted(tracks.start, np.arange(_BLOCK, len(tracks.rows), _BLOCK))
+    ends = np.unique([0, *cuts.tolist(), len(tracks)]).tolist()
+    blocks = (_Block.of(tracks, chosen, low, high) for low, high in pairwise(ends))
+    points, rows, owner = [np.empty((0, 3))], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    found = current().map(_place_block, blocks, views, options)
+    for low, (placed, seen_by, owned) in zip(ends, found, strict=False):
+        points.append(placed)
+        rows.append(seen_by)
+        owner.append(owned + low)
+    return np.concatenate(points), np.concatenate(rows), np.concatenate(owner)
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Some tracks, counted from 0, and the matches of each that are tried, in their order."""
+
+    tracks: Tracks
+    edges: Rows
+    edge_of: Rows
+
+    @staticmethod
+    def of(tracks: Tracks, chosen: Rows, low: int, high: int) -> _Block:
+        start = tracks.start[low : high + 1]
+        owner = tracks.edge_of[chosen]  # ascending
+        tried = chosen[np.searchsorted(owner, low) : np.searchsorted(owner, high)]
+        none = np.empty(0, np.int64)
+        some = Tracks(start - start[0], tracks.rows[start[0] : start[-1]], none, none)
+        return _Block(some, tracks.edges[tried], tracks.edge_of[tried] - low)
+
+
+def _place_block(
+    views: Views, options: TriangulationOptions, block: _Block
+) -> tuple[Floats, Rows, Rows]:
+    tracks, owner_track = block.tracks, block.edge_of
+    guesses = _two_view_points(views, block.edges)
+    votes = _count_votes(views, tracks, owner_track, guesses, options.max_reprojection_error)
     order = np.lexsort((-votes, owner_track))
     best = order[np.unique(owner_track[order], return_index=True)[1]]
     points = guesses[best]  # every track has a match, so best runs over all tracks
-
     owner, member = spread(tracks.start, np.arange(len(tracks)))
     return fit_points(views, points, tracks.rows[member], owner, options)
 

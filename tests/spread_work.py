@@ -1,0 +1,130 @@
+"""Long work in small: what must come out the same to the last bit wherever it runs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+
+import sfumato as sf
+from queries import NESTED, PROBLEM
+from server.mapping.worlds import write_scene
+from sfumato.classification import DebiasedNaiveBayes, PerturbedKNN
+from sfumato.core.codes import Codes
+from sfumato.core.randomness import SeededRandom
+from sfumato.features import extract_folder, list_feature_names, read_features
+from sfumato.privacy.plan import plan
+from sfumato.privacy.plan_grid import Grid
+from sfumato.server.mapping import build_map_from_scenes
+from sfumato_papers.ldp_feat.localization import run_localization
+from sfumato_papers.ldp_feat.localization_predictions import read_predictions
+from sfumato_papers.ldp_feat.localization_settings import Settings
+from synthetic import DICTIONARY, MAPPING_POSES, make_map, make_room
+
+
+def digest(*arrays: Any) -> str:
+    made = hashlib.sha256()
+    for array in arrays:
+        made.update(np.ascontiguousarray(array).tobytes())
+    return made.hexdigest()
+
+
+def write_pictures(folder: Path, count: int = 6) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for number in range(count):
+        noise = np.random.default_rng(number).integers(0, 256, (30, 40), dtype=np.uint8)
+        cv2.imwrite(str(folder / f"{number}.png"), cv2.resize(noise, (320, 240)))
+    (folder / "broken.png").write_bytes(b"no picture")
+    return folder
+
+
+def build_words(folder: Path) -> Any:
+    """Of an array: more than 1,024 words, so that there are levels."""
+    rows = np.random.default_rng(0).normal(size=(20_000, 16)).astype(np.float32)
+    made = sf.build_dictionary(rows, num_words=1100, iterations=3, extractor="mine")
+    return made.fingerprint, digest(made.words)
+
+
+def build_words_of_pictures(folder: Path) -> Any:
+    """Of pictures, more descriptors than fit: a sample is drawn."""
+    pictures = write_pictures(folder / "pictures")
+    options: dict[str, Any] = {"num_words": 64, "iterations": 3, "memory_gb": 0.0005}
+    made = sf.build_dictionary(pictures, output=folder / "words", **options)
+    assert not (folder / "words.partial").exists()
+    facts = made.manifest
+    assert facts["descriptors_used"] < facts["descriptors_seen"]
+    assert facts["unreadable_images"] == 1
+    return made.fingerprint, digest(made.words), facts["single_image_words"]
+
+
+def extract_pictures(folder: Path) -> Any:
+    report = extract_folder(write_pictures(folder / "pictures"), folder / "features.h5")
+    assert [name for name, _ in report.unreadable] == ["broken.png"]
+    found = {}
+    for name in list_feature_names(folder / "features.h5"):
+        one = read_features(folder / "features.h5", name)
+        found[name] = digest(one.keypoints, one.descriptors, one.scores, one.scales, one.angles)
+    assert len(found) == report.done == 6
+    return found, report.keypoints
+
+
+def build_world(folder: Path) -> Any:
+    world = build_map_from_scenes([write_scene(folder / "studio")])
+    assert len(world.points) > 50
+    return digest(world.points, world.point_of_feature, world.descriptors)
+
+
+def make_plan(folder: Path) -> Any:
+    made = plan(
+        make_map(make_room(1500), MAPPING_POSES[:6]),
+        DICTIONARY.with_levels((64,)),
+        epsilon=8.0,
+        num_trials=4,
+        grid=Grid(keypoints=(300, 150), subset_sizes=(1,), smallest=512),
+        rng=SeededRandom(3),
+    )
+    best = asdict(made.recommended)
+    del best["seconds"]
+    return best, made.num_trials
+
+
+def predict(folder: Path) -> Any:
+    """One experiment, with one outcome file."""
+    path = folder / "predictions.jsonl"
+    settings = Settings(epsilons=(8.0,), words=(512,), num_seeds=1, iterations=200)
+    run_localization(PROBLEM, {"tiny": NESTED}, settings, path)
+    found = [asdict(one) for one in read_predictions(path).predictions]
+    for one in found:
+        del one["seconds"]
+    return found
+
+
+def learn(folder: Path) -> Any:
+    rng = np.random.default_rng(0)
+    values = rng.integers(0, 4, (300, 12)).astype(np.uint8)
+    codes = Codes(values=values, num_values=4, num_positions=12, epsilon=2.0)
+    labels = rng.integers(0, 3, 300)
+    bayes = DebiasedNaiveBayes().fit(codes, labels)
+    nearest = PerturbedKNN(5).fit(codes, labels)
+    asked = rng.integers(0, 4, (50, 12)).astype(np.uint8)
+    return (
+        digest(*bayes.counts_.tables.values()),
+        bayes.predict(asked).tolist(),
+        nearest.kneighbors(asked)[0].tolist(),
+    )
+
+
+EVERY: tuple[Callable[[Path], Any], ...] = (
+    build_words,
+    build_words_of_pictures,
+    extract_pictures,
+    build_world,
+    make_plan,
+    predict,
+    learn,
+)

@@ -30,15 +30,20 @@ _NULL_SEED = 1
 class RetrievalOptions:
     """How widely and how deeply to look.
 
-    max_images    images whose candidates are examined for neighbours
+    max_images    images whose candidates are examined for neighbours; None: 48, a third of a larger
+                  map up to 96, because votes say less where more images share them
     num_regions   regions handed on to pose estimation
     region_size   images of one region: a seed and those that share most points with it
     """
 
-    max_images: int = 48
+    max_images: int | None = None
     num_regions: int = 30
     region_size: int = 3
     support: SupportOptions = field(default_factory=SupportOptions)
+
+    def num_searched(self, num_images: int) -> int:
+        """Of so many images that see something."""
+        return min(max(num_images // 3, 48), 96) if self.max_images is None else self.max_images
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +108,7 @@ def retrieve_map_regions(
     if shortlist is None:
         shortlist = voted
     if shortlist is None:
-        shortlist = _most_voted(release, candidates, by_image.image, world, options.max_images)
+        shortlist = _most_voted(release, candidates, by_image.image, world, options)
     by_image.sort_out(shortlist)
     scores = np.array([by_image.score(int(image)) for image in shortlist])
     together: list[NDArray[np.int64]] = []
@@ -129,7 +134,7 @@ def _most_voted(
     candidates: CandidateMatches,
     image: NDArray[np.int64],
     world: Map,
-    count: int,
+    options: RetrievalOptions,
 ) -> NDArray[np.int64]:
     """Images whose weighted votes lie farthest above what their number of features explains.
 
@@ -137,6 +142,7 @@ def _most_voted(
     """
     sizes = world.observations_per_image
     seeing = np.flatnonzero(sizes)
+    count = options.num_searched(len(seeing))
     if len(seeing) <= count:
         return seeing
     weight_of = np.zeros(len(release))

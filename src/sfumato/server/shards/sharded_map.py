@@ -84,7 +84,7 @@ class ShardedMap:
             )
         query = _Query(self, release, words_each)
         if shortlist is None:
-            query.vote(options.max_images)
+            query.vote(options.num_searched(self.head.num_seeing))
         return query.gathered(options, shortlist)
 
 
@@ -142,7 +142,7 @@ class _Query:
         home = self._head.shard_of_image
         while True:
             if shortlist is None:
-                voted, together = self._voted(options.max_images)
+                voted, together = self._voted(options.num_searched(self._head.num_seeing))
                 wanted = np.unique(np.append(voted, together[:, : options.region_size]))
                 wanted = wanted[wanted >= 0]
             else:

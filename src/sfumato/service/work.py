@@ -55,7 +55,7 @@ def _asked(
 
 def points_of_map(given: dict[str, Any], _body: bytes, _charge: Charge) -> dict[str, Any]:
     """Some points of a map, and which way is up in it."""
-    return few_points(_opened(Path(given["folder"])), given["count"])
+    return few_points(_whole(Path(given["folder"])), given["count"])
 
 
 def check_upload(given: dict[str, Any], _body: bytes, _charge: Charge) -> dict[str, Any]:
@@ -71,8 +71,7 @@ def plan_for_map(given: dict[str, Any], _body: bytes, _charge: Charge) -> None:
     """Make and store a plan of a map."""
     settings = Settings.from_json(given["settings"])
     folder = Path(given["folder"])
-    world = _opened(folder)
-    assert isinstance(world, Map)
+    world = _whole(folder)
     words = _dictionaries(settings.dictionaries).of_extractor(world.extractor)
     make_plan(world, words, folder, given["epsilon"], settings)
 
@@ -80,6 +79,14 @@ def plan_for_map(given: dict[str, Any], _body: bytes, _charge: Charge) -> None:
 def forget_deleted_maps() -> None:
     """Let go of maps that were deleted, so that the disk gets its room back."""
     _maps.forget_deleted()
+
+
+def _whole(folder: Path) -> Map:
+    """The map itself, which lies beside its shards where it was cut."""
+    world = _opened(folder)
+    if not isinstance(world, Map):
+        raise map_damaged()
+    return world
 
 
 def _opened(folder: Path, num_shards: int = 1) -> Map | Head:

@@ -18,6 +18,7 @@ function filesOf(folder: string): Map<string, Buffer> {
 }
 
 beforeAll(async () => {
+  process.env["NODE_ENV"] = "production"; // vitest says "test", and vite would build for that
   made = mkdtempSync(join(tmpdir(), "sfumato-page-"));
   await build({ root: join(import.meta.dirname, ".."), logLevel: "error", build: { outDir: made, emptyOutDir: true } });
 });

@@ -67,7 +67,7 @@ describe.runIf(HAS_CHROMIUM)("the page", () => {
     for (let number = 0; number < ASKED; number++) {
       await page.click("#camera-button");
       await page.waitForFunction(() => (document.getElementById("video") as HTMLVideoElement).videoWidth > 0);
-      await page.waitForTimeout(300); // so that not every picture shows the first frame
+      await page.waitForTimeout(130 * number); // the film begins anew with the camera: walk on
       await page.click("#take-button");
       await page.locator("#found", { hasText: /keypoint/ }).waitFor();
       await idle(page);

@@ -3,7 +3,7 @@
     python world.py FOLDER
 
 writes map/ (for `sfumato map push`), pictures/NN.png, odd/ (bad input), walk.y4m (what Chromium
-takes for a camera's film, one view a second), and truth.json: the centre of each in metres.
+takes for a camera's film, eight views a second), and truth.json: the centre of each in metres.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def write_film(path: Path, frames: list[NDArray[np.uint8]]) -> None:
     """Planes of brightness and colour, one after the other, without compression."""
     height, width = frames[0].shape[:2]
     with path.open("wb") as file:
-        file.write(f"YUV4MPEG2 W{width} H{height} F1:1 Ip A1:1 C420jpeg\n".encode())
+        file.write(f"YUV4MPEG2 W{width} H{height} F8:1 Ip A1:1 C420jpeg\n".encode())
         for frame in frames:
             planes = cv2.cvtColor(frame, cv2.COLOR_RGB2YUV_I420)
             file.write(b"FRAME\n" + planes.tobytes())

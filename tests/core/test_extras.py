@@ -35,6 +35,7 @@ FOLDERS: dict[str, tuple[str, ...]] = {
     "faces": ("faces",),
     "privacy": ("attack",),
     "datasets": ("studio",),
+    "execution": ("ray",),
     "pages": ("studio",),
 }
 #: Distributions whose import name is another one.

@@ -56,7 +56,6 @@ def connect(on: str, workers: int | None = None) -> OnRay:
 def _join(on: str, workers: int | None) -> None:
     try:
         if on != "ray":
-            need("ray", f"--on {on}", "grpc")
             check_answers(on)
             ray.init(on, **_QUIET)
             return

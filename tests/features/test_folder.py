@@ -177,7 +177,8 @@ def test_killed_in_the_middle_the_next_run_gives_the_same_file(
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert not resumed.exists()
     report = extract_folder(gallery, resumed, max_keypoints=60)
-    assert report.skipped_existing == (count if stage == "extracting" else 6)
+    # Others that were under way may have been written as well.
+    assert report.skipped_existing >= (count if stage == "extracting" else 6)
     assert report.done + report.skipped_existing == 6
     assert content(resumed) == content(whole)
     assert not (tmp_path / "resumed.h5.parts").exists()

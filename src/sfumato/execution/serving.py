@@ -141,7 +141,7 @@ class _Copy:
 
 
 def _ray_serve() -> Any:
-    need("ray", "serve on Ray", "ray", "watchfiles")
+    need("ray", "serve on Ray", "ray")
     from ray import serve
 
     return serve

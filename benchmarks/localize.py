@@ -198,9 +198,7 @@ def staged(release: WordRelease, world: Map, truth: Pose) -> tuple[list[float], 
 
     def ballot() -> object:
         by_image = retrieval._ByImage(release, candidates, world, options.retrieval.support)
-        return retrieval._most_voted(
-            candidates, by_image.image, world, options.retrieval.max_images
-        )
+        return retrieval._most_voted(release, candidates, by_image.image, world, options.retrieval)
 
     _, vote = timed(ballot)
     regions, both = timed(

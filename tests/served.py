@@ -145,8 +145,8 @@ class Serve:
         self.world, self.store = world, store
         self._made: list[tuple[Client, Service]] = []
 
-    def __call__(self, **changes: Any) -> Served:
-        service = make_service(settings_for(self.world, self.store, **changes))
+    def __call__(self, *, copies: Any = None, **changes: Any) -> Served:
+        service = make_service(settings_for(self.world, self.store, **changes), copies=copies)
         app = create_app(service)
         client = Client(app)
         self._made.append((client, service))

@@ -12,6 +12,7 @@ from scipy.spatial.transform import Rotation
 from commands import sfumato
 from sfumato.core.randomness import SeededRandom
 from sfumato.device.mechanisms import Plain, SubsetMechanism
+from sfumato.server.mapping.map import Map
 from support import one_of_each_release
 from synthetic import CAMERA, DICTIONARY, MAPPING_POSES, make_map, make_room, pose_at
 
@@ -55,6 +56,29 @@ def test_a_release_is_localized(folder: Path, capsys: pytest.CaptureFixture[str]
     assert "translation " + " ".join(
         f"{value:.3f}" for value in shown["cam_from_world"]["translation"]
     ) in text  # fmt: skip
+
+
+def test_a_map_in_shards_answers_the_same(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["localize", folder / "query.sfr", "--dictionary", folder / "words", "--json"]
+    assert sfumato(*asked, "--map", folder / "map") == 0
+    whole = json.loads(capsys.readouterr().out)
+    Map.load(folder / "map").save(tmp_path / "map")
+    assert sfumato("map", "index", tmp_path / "map", "--dictionary", folder / "words") == 0
+    capsys.readouterr()
+    cut = ["map", "shard", tmp_path / "map", "-o", tmp_path / "shards", "--json"]
+    assert sfumato(*cut, "--shards", 3) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert (len(made["images"]), sum(made["images"])) == (3, 8)
+    assert sfumato(*asked, "--map", tmp_path / "shards") == 0
+    assert json.loads(capsys.readouterr().out) == whole
+    assert sfumato(*cut, "--shards", 3) == 2  # it exists
+    assert sfumato(*cut[:-2], tmp_path / "more", "--shards", 9) == 2
+    assert "shards must be between 1 and 8" in capsys.readouterr().err
+    pairs = tmp_path / "pairs.txt"
+    pairs.write_text("q a.png\n")
+    assert sfumato(*asked, "--map", tmp_path / "shards", "--pairs", pairs, "--query", "q") == 2
 
 
 def test_a_raw_release_is_localized_without_a_dictionary(

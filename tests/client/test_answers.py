@@ -82,6 +82,15 @@ def test_a_plan_beyond_the_limits_is_refused_as_a_whole(
     assert (sent.epsilon, sent.num_words, sent.subset_size) == (8.0, 2048, 1)
 
 
+def test_an_answer_from_a_part_of_the_map_says_so() -> None:
+    sentence = "25% of the map's images could not be looked at."
+    server = Pretend(httpx.Response(200, json=answer(searched=0.75, warning=sentence)))
+    with make_client(server) as client:
+        partial, whole = client.localize(PHOTO, CAMERA), client.localize(PHOTO, CAMERA)
+    assert (partial.searched, partial.warning) == (0.75, sentence)
+    assert (whole.searched, whole.warning) == (1.0, None)  # also of older servers
+
+
 def test_unknown_maps_and_hostile_ids() -> None:
     server = Pretend()
     with (
@@ -105,6 +114,7 @@ def test_unknown_maps_and_hostile_ids() -> None:
         (answer(center=[0, 0, 0]), "not the same place"),
         (answer(center=None), "not the same place"),
         (answer(num_inliers=-1), "num_inliers"),
+        (answer(searched=1.5), "searched"),
         (answer(num_inliers="30"), "num_inliers"),
         (answer(num_inliers=True), "num_inliers"),
         (answer(log10_chance="-3"), "log10_chance"),

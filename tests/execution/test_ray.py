@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -41,6 +42,14 @@ STORE = 80 * 2**20
 _QUIET: dict[str, Any] = {"include_log_monitor": False, "object_store_memory": STORE}
 
 
+def _patiently(start: Callable[[], Any]) -> Any:
+    """Ray gives a node 30 seconds to start, which on a busy machine may not be enough."""
+    for _ in range(3):
+        with contextlib.suppress(Exception):
+            return start()
+    return start()
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     patch = pytest.MonkeyPatch()
@@ -49,9 +58,9 @@ def cluster() -> Iterator[Any]:
     import sfumato.execution.on_ray  # noqa: F401 - it turns off what Ray would report
 
     head = {"num_cpus": 1, "no_monitor": True, "include_dashboard": False, **_QUIET}
-    made: Any = Cluster(initialize_head=True, head_node_args=head)
+    made: Any = _patiently(lambda: Cluster(initialize_head=True, head_node_args=head))
     for _ in range(NODES - 1):
-        made.add_node(num_cpus=1, **_QUIET)
+        _patiently(lambda: made.add_node(num_cpus=1, **_QUIET))
     patch.setenv("RAY_ADDRESS", made.address)
     yield made
     made.shutdown()
@@ -154,7 +163,9 @@ def sfumato(*words: object) -> list[str]:
 
 
 def test_a_driver_that_was_killed_goes_on_where_it_was(cluster: Any, tmp_path: Path) -> None:
-    cluster.add_node(num_cpus=1, **_QUIET)  # the workers of other tests keep the others
+    _patiently(
+        lambda: cluster.add_node(num_cpus=1, **_QUIET)
+    )  # the workers of other tests keep the others
     pictures = write_pictures(tmp_path / "pictures", 12)
     options = ("dictionary", "build", pictures, "--words", 128, "--iterations", 40)
     output = tmp_path / "words"

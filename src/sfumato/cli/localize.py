@@ -59,6 +59,7 @@ def run(
     from sfumato.cli.localize_frames import localize_frames
     from sfumato.server.localize import localize
     from sfumato.server.mapping import Map
+    from sfumato.server.shards.sharded_map import open_map
 
     if before:
         found = localize_frames(
@@ -73,11 +74,15 @@ def run(
         raise InvalidInput(
             "a pose needs the camera's intrinsics and the release carries none; give --camera."
         )
-    world = Map.load(map)
+    world = open_map(map)
     shortlist = None
     if pairs is not None:
         if query is None:
             raise InvalidInput("--pairs needs --query NAME, the query's name in that file.")
+        if not isinstance(world, Map):
+            raise InvalidInput(
+                f"--pairs names images, which {map} in shards does not; leave it out."
+            )
         shortlist = shortlist_from_pairs(pairs, query, world)
     result = localize(
         sent,
@@ -118,6 +123,7 @@ def tell_localization(
         "expected_error": None,
         "warning": result.warning,
         "camera": None,
+        "searched": result.searched,
     }
     shown = {
         "inliers": f"{result.num_inliers} of {result.num_matches} candidate matches",

@@ -58,6 +58,7 @@ COMMANDS: dict[str, tuple[str, str] | LazyGroup] = {
         import_=("map:import_", "Make a map from a COLMAP model and hloc's features file."),
         info=("map:info", "Check a map and say what it holds."),
         index=("map:index", "File a map under a dictionary, so that queries need not."),
+        shard=("map_shard:run", "Cut a map into shards, for machines that hold a part each."),
         push=("map_push:run", "Upload a map to a server."),
     ),
     "protect": ("protect:run", "Replace descriptors of a photograph by random public words."),

@@ -49,6 +49,22 @@ def run(
             shown="none but /app",
         ),
     ] = None,
+    on: Annotated[
+        str | None,
+        option(
+            "Where localizations are computed: local, or ray for this machine's cluster.",
+            shown=_USUAL.on,
+        ),
+    ] = None,
+    shards: Annotated[
+        int | None, option("On ray: parts that large maps are cut into.", shown=f"{_USUAL.shards}")
+    ] = None,
+    replicas: Annotated[
+        int | None, option("On ray: copies of what localizes.", shown=f"{_USUAL.replicas}")
+    ] = None,
+    max_replicas: Annotated[
+        int | None, option("On ray: so many of them under load.", shown="as --replicas")
+    ] = None,
     config: Annotated[
         Path | None, option("TOML of settings; docs/deploy.md lists them all.", shown="none")
     ] = None,
@@ -56,7 +72,7 @@ def run(
 ) -> None:
     """Settings come from --config, then from SFUMATO_… variables, then from these options. There
     is no TLS in here: put a reverse proxy in front. Stop with SIGTERM; answers under way are
-    finished.
+    finished. With --on ray requests still come in here, and docs/scale.md says what goes where.
 
     Example: sfumato serve --store store --dictionary open-64k
     """
@@ -75,6 +91,10 @@ def run(
         "parallel": parallel,
         "read_only": read_only,
         "allow_origins": allow_origin,
+        "on": on,
+        "shards": shards,
+        "replicas": replicas,
+        "max_replicas": max_replicas,
     }
     chosen = {name: value for name, value in given.items() if value is not None}
     settings = settings.updated(chosen, source="the command line")

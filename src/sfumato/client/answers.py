@@ -104,6 +104,7 @@ class _Answer(_Checked):
     expected_error: _ExpectedError | None = None
     warning: _Text | None = None
     camera: _UsedCamera | None = None
+    searched: Annotated[FiniteFloat, Field(ge=0, le=1)] = 1.0
 
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -154,6 +155,7 @@ def read_answer(body: bytes, release: KeypointRelease) -> Localization:
             answer.num_matches,
             answer.log10_chance,
             reason or "the server gave no reason",
+            searched=answer.searched,
         )
     try:
         pose = Pose(
@@ -175,6 +177,7 @@ def read_answer(body: bytes, release: KeypointRelease) -> Localization:
         error=_error(answer.expected_error),
         warning=None if answer.warning is None else printable(answer.warning),
         camera=_camera(answer.camera),
+        searched=answer.searched,
     )
 
 

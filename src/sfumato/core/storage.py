@@ -147,8 +147,9 @@ def new_directory(
     try:
         yield temporary
         for file in temporary.iterdir():
-            with file.open("rb") as handle:
-                os.fsync(handle.fileno())
+            if file.is_file():  # a directory in it was made whole by itself
+                with file.open("rb") as handle:
+                    os.fsync(handle.fileno())
         sync_directory(temporary)
         if path.exists():
             # Directories cannot be exchanged in one step everywhere: move the old one aside.
@@ -174,24 +175,34 @@ def save_arrays(
 ) -> None:
     """Store arrays and a manifest as one directory."""
     with new_directory(path, replace=replace, make_parents=make_parents) as directory:
-        checksums: dict[str, str] = {}
-        for name, array in arrays.items():
-            file = directory / f"{name}.npy"
-            np.save(file, np.ascontiguousarray(array), allow_pickle=False)
-            checksums[file.name] = file_checksum(file)
-        for name, data in (files or {}).items():
-            (directory / name).write_bytes(data)
-            checksums[name] = hashlib.sha256(data).hexdigest()
-        content = {**manifest, "files": checksums}
-        content["checksum"] = _manifest_checksum(content)
-        text = json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False)
-        data = (text + "\n").encode()
-        if len(data) > MAX_MANIFEST_BYTES:
-            raise InvalidInput(
-                f"the names and cameras of a {manifest.get('kind')} may take "
-                f"{MAX_MANIFEST_BYTES:,} bytes, these take {len(data):,}; split it into several."
-            )
-        (directory / MANIFEST).write_bytes(data)
+        fill_directory(directory, arrays, manifest, files or {})
+
+
+def fill_directory(
+    directory: Path,
+    arrays: Mapping[str, NDArray[Any]],
+    manifest: Mapping[str, Any],
+    files: Mapping[str, bytes],
+) -> None:
+    """Write arrays, files and their manifest into a directory that is being made."""
+    checksums: dict[str, str] = {}
+    for name, array in arrays.items():
+        file = directory / f"{name}.npy"
+        np.save(file, np.ascontiguousarray(array), allow_pickle=False)
+        checksums[file.name] = file_checksum(file)
+    for name, data in files.items():
+        (directory / name).write_bytes(data)
+        checksums[name] = hashlib.sha256(data).hexdigest()
+    content = {**manifest, "files": checksums}
+    content["checksum"] = _manifest_checksum(content)
+    text = json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False)
+    data = (text + "\n").encode()
+    if len(data) > MAX_MANIFEST_BYTES:
+        raise InvalidInput(
+            f"the names and cameras of a {manifest.get('kind')} may take "
+            f"{MAX_MANIFEST_BYTES:,} bytes, these take {len(data):,}; split it into several."
+        )
+    (directory / MANIFEST).write_bytes(data)
 
 
 def load_manifest(path: Path, *, kind: str) -> dict[str, Any]:

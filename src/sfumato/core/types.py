@@ -209,6 +209,7 @@ class Localization:
     error          how far the pose is expected to be off; None where that is not known
     warning        what cannot be trusted, in one sentence
     camera         the pose was computed with this one, where the given one clearly does not fit
+    searched       share of the map's images that were looked at; below 1 no pose is no verdict
 
     >>> sf.Localization(None, 9, 200, -1.5, "9 inliers, 12 needed").localized
     False
@@ -222,6 +223,7 @@ class Localization:
     error: PoseError | None = None
     warning: str | None = None
     camera: Camera | None = None
+    searched: float = 1.0
 
     @property
     def localized(self) -> bool:

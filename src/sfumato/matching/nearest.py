@@ -23,24 +23,53 @@ def mutual_nearest(
 
     With max_ratio, the nearest must also be that much nearer than the second nearest.
     """
-    import faiss
-
     a, b = _as_floats("query", query), np.asarray(reference)
     if a.shape[1] != b.shape[1]:
         raise Mismatch(f"descriptors of {a.shape[1]} and {b.shape[1]} dimensions have no distance.")
     if not len(a) or not len(b):
         return _no_pairs()
-    neighbours = min(2 if max_ratio is not None else 1, len(b))
-    distance, index = _nearest(a, b, neighbours)
     rows = np.arange(len(a))
-    if max_ratio is not None and neighbours == 2:
-        rows = rows[distance[:, 0] <= max_ratio**2 * distance[:, 1]]
-    nearest = index[rows, 0]
+    if max_ratio is None:
+        nearest = nearest_of(a, b)[1]
+    else:
+        distance, index = _nearest(a, b, min(2, len(b)))
+        if len(b) > 1:
+            rows = rows[distance[:, 0] <= max_ratio**2 * distance[:, 1]]
+        nearest = index[rows, 0]
     # Only the references that were chosen need to look back.
     chosen, place = np.unique(nearest, return_inverse=True)
-    back = faiss.knn(_as_floats("reference", b[chosen]), a, 1)[1][:, 0] if len(chosen) else chosen
-    mutual = back[place] == rows
+    mutual = nearest_back(b[chosen], a)[place] == rows
     return rows[mutual].astype(np.int64), nearest[mutual].astype(np.int64)
+
+
+def nearest_of(query: NDArray[Any], reference: NDArray[Any]) -> tuple[NDArray[np.float64], Rows]:
+    """Of every query its squared distance to the nearest reference, and that one's row.
+
+    The first of equals, and the distance is computed again in double precision: both are the same
+    whichever other references there are, so that parts of them can be asked one by one.
+    """
+    query = _as_floats("query", query)
+    if not len(reference):
+        return np.full(len(query), np.inf), np.zeros(len(query), dtype=np.int64)
+    _, index = _nearest(query, reference, min(2, len(reference)))
+    index = np.sort(index, axis=1)
+    away = np.asarray(reference)[index].astype(np.float64) - query[:, None].astype(np.float64)
+    distance = np.square(away, out=away).sum(axis=2)
+    best = distance.argmin(axis=1)[:, None]
+    return (
+        np.take_along_axis(distance, best, axis=1)[:, 0],
+        np.take_along_axis(index, best, axis=1)[:, 0],
+    )
+
+
+def nearest_back(chosen: NDArray[Any], query: NDArray[Any]) -> Rows:
+    """Of every chosen reference the query that is nearest to it."""
+    import faiss
+
+    query = _as_floats("query", query)
+    if not len(chosen):
+        return np.zeros(0, dtype=np.int64)
+    return np.asarray(faiss.knn(_as_floats("reference", chosen), query, 1)[1][:, 0])
 
 
 def _nearest(a: Floats, b: NDArray[Any], count: int) -> tuple[Floats, Rows]:

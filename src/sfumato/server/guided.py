@@ -63,7 +63,7 @@ class GuidedSearch:
         self, retrieval: Retrieval, problem: PoseProblem, world: Map, release: WordRelease
     ) -> None:
         self.problem, self._world = problem, world
-        odds = WordOdds.of(release, int(world.observations_per_image.sum()))
+        odds = WordOdds.of(release, world.num_observations)
         self.evidence = Evidence(problem, world, odds, retrieval.all_candidates)
         self._regions = [region for region in retrieval.map_regions if len(region.keypoint) >= 3]
         self._times = 1 if problem.gravity is None else _MORE_WITH_GRAVITY

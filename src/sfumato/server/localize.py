@@ -16,6 +16,7 @@ from sfumato.core.types import Camera, Localization
 from sfumato.dictionary import Dictionary
 from sfumato.matching.nearest import mutual_nearest
 from sfumato.matching.subspace import mutual_nearest as mutual_nearest_subspaces
+from sfumato.server.excerpt import MapInParts
 from sfumato.server.guided import improve_pose, search_pose
 from sfumato.server.mapping.map import Map
 from sfumato.server.pose import (
@@ -50,7 +51,7 @@ class LocalizeOptions:
 
 def localize(
     release: KeypointRelease,
-    world: Map,
+    world: Map | MapInParts,
     *,
     camera: Camera | None = None,
     dictionary: Dictionary | None = None,
@@ -62,7 +63,8 @@ def localize(
 
     `camera` stands in where the release carries none. `dictionary` is needed once, to file a
     map under its words. `shortlist` names images of the map and replaces retrieval. `gravity`
-    helps where a device has an IMU: two matches then fix a pose.
+    helps where a device has an IMU: two matches then fix a pose. A map may lie in several places
+    (`server/shards/`); the answer is the same, and says so where one of them did not answer.
 
     >>> from sfumato.datasets import GallerySettings, load_gallery, map_scene
     >>> room = load_gallery(settings=GallerySettings(320, 240, num_mapping=8, num_queries=2))
@@ -80,15 +82,33 @@ def localize(
         raise InvalidInput("a pose needs the camera's intrinsics; the release carries none.")
     check_possible(camera)
     check_same_extractor("the map", world.extractor, "the release", release.extractor)
-    candidate_matches = match_release(release, world, dictionary, words_each=options.words_each)
+    if isinstance(world, Map):
+        candidates = match_release(release, world, dictionary, words_each=options.words_each)
+        retrieval = retrieve_map_regions(
+            release, candidates, world, options.retrieval, shortlist=shortlist
+        )
+        return best_pose(retrieval, _problem(release, world, camera, gravity, options))
+    part = world.excerpt(release, options.retrieval, options.words_each, shortlist)
     retrieval = retrieve_map_regions(
-        release, candidate_matches, world, options.retrieval, shortlist=shortlist
+        release,
+        part.candidates,
+        part.world,
+        options.retrieval,
+        shortlist=part.shortlist,
+        voted=part.voted,
     )
+    return part.told(best_pose(retrieval, _problem(release, part.world, camera, gravity, options)))
+
+
+def _problem(
+    release: KeypointRelease,
+    world: Map,
+    camera: Camera,
+    gravity: Gravity | None,
+    options: LocalizeOptions,
+) -> PoseProblem:
     words = release if isinstance(release, WordRelease) else None
-    problem = PoseProblem(
-        release.keypoints, world.points, camera, options.pose, gravity, world, words
-    )
-    return best_pose(retrieval, problem)
+    return PoseProblem(release.keypoints, world.points, camera, options.pose, gravity, world, words)
 
 
 def match_release(

@@ -30,15 +30,20 @@ _NULL_SEED = 1
 class RetrievalOptions:
     """How widely and how deeply to look.
 
-    max_images    images whose candidates are examined for neighbours
+    max_images    images whose candidates are examined for neighbours; None: 48, a third of a larger
+                  map up to 96, because votes say less where more images share them
     num_regions   regions handed on to pose estimation
     region_size   images of one region: a seed and those that share most points with it
     """
 
-    max_images: int = 48
+    max_images: int | None = None
     num_regions: int = 30
     region_size: int = 3
     support: SupportOptions = field(default_factory=SupportOptions)
+
+    def num_searched(self, num_images: int) -> int:
+        """Of so many images that see something."""
+        return min(max(num_images // 3, 48), 96) if self.max_images is None else self.max_images
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,12 +97,18 @@ def retrieve_map_regions(
     options: RetrievalOptions,
     *,
     shortlist: NDArray[np.int64] | None = None,
+    voted: NDArray[np.int64] | None = None,
 ) -> Retrieval:
-    """The most promising regions, best first; `shortlist` replaces the vote where it is given."""
+    """The most promising regions, best first; `shortlist` replaces the vote where it is given.
+
+    `voted` is what the vote said, where it was held elsewhere.
+    """
     by_image = _ByImage(release, candidates, world, options.support)
     given = shortlist is not None
     if shortlist is None:
-        shortlist = _most_voted(candidates, by_image.image, world, options.max_images)
+        shortlist = voted
+    if shortlist is None:
+        shortlist = _most_voted(release, candidates, by_image.image, world, options)
     by_image.sort_out(shortlist)
     scores = np.array([by_image.score(int(image)) for image in shortlist])
     together: list[NDArray[np.int64]] = []
@@ -119,21 +130,50 @@ def retrieve_map_regions(
 
 
 def _most_voted(
-    candidates: CandidateMatches, image: NDArray[np.int64], world: Map, count: int
+    release: KeypointRelease,
+    candidates: CandidateMatches,
+    image: NDArray[np.int64],
+    world: Map,
+    options: RetrievalOptions,
 ) -> NDArray[np.int64]:
     """Images whose weighted votes lie farthest above what their number of features explains.
 
     An image that sees no point of the map has nothing to say, wherever it stands.
     """
-    seeing = np.flatnonzero(world.observations_per_image)
+    sizes = world.observations_per_image
+    seeing = np.flatnonzero(sizes)
+    count = options.num_searched(len(seeing))
     if len(seeing) <= count:
         return seeing
-    votes = np.bincount(image, weights=candidates.weight, minlength=world.num_images)
-    squares = np.bincount(image, weights=candidates.weight**2, minlength=world.num_images)
-    share = world.observations_per_image[seeing] / max(world.observations_per_image.sum(), 1)
-    spread = np.sqrt(np.maximum(squares.sum() * share, 1e-12))
-    lead = (votes[seeing] - votes.sum() * share) / spread
-    return seeing[np.argsort(-lead, kind="stable")[:count]]
+    weight_of = np.zeros(len(release))
+    weight_of[candidates.keypoint] = candidates.weight
+    expected = expected_votes(np.bincount(candidates.keypoint, minlength=len(release)), weight_of)
+    scores = vote_scores(image, candidates.weight, sizes, expected, int(sizes.sum()))
+    return seeing[np.argsort(-scores[seeing], kind="stable")[:count]]
+
+
+def expected_votes(count: NDArray[np.int64], weight: NDArray[np.float64]) -> tuple[float, float]:
+    """All votes of a map and all their squares, from how many candidates each keypoint has.
+
+    Not from what each image got: whoever has a part of the images can then tell it as well.
+    """
+    return float((count * weight).sum()), float((count * weight * weight).sum())
+
+
+def vote_scores(
+    image: NDArray[np.int64],
+    weight: NDArray[np.float64],
+    sizes: NDArray[np.int64],
+    expected: tuple[float, float],
+    num_observations: int,
+) -> NDArray[np.float64]:
+    """How far the votes of each image lie above chance, in standard deviations.
+
+    sizes  observations of each image, of num_observations in the whole map
+    """
+    votes = np.bincount(image, weights=weight, minlength=len(sizes))
+    by_chance, squares = (every * sizes / max(num_observations, 1) for every in expected)
+    return np.asarray((votes - by_chance) / np.sqrt(np.maximum(squares, 1e-12)))
 
 
 class _ByImage:

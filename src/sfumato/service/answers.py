@@ -97,6 +97,10 @@ class Answer(BaseModel):
     camera: UsedCamera | None = Field(
         description="What the pose was computed with, where the release's camera does not fit."
     )
+    searched: float = Field(
+        description="Share of the map's images that were looked at: below 1, a part of the map did "
+        "not answer, and the warning says so. Without a pose that is a 503, never an answer."
+    )
 
 
 class PlanAnswer(BaseModel):
@@ -198,4 +202,5 @@ def answer_of(found: Localization) -> Answer:
         ),
         warning=found.warning,
         camera=None if found.camera is None else UsedCamera(**found.camera.as_dict()),
+        searched=found.searched,
     )

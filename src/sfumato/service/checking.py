@@ -9,13 +9,18 @@ import numpy as np
 
 from sfumato.core.checks import check_finite
 from sfumato.core.errors import InvalidInput, SfumatoError
+from sfumato.core.storage import load_manifest
 from sfumato.server.mapping.filing import file_under, store_derived
 from sfumato.server.mapping.map import ARRAY_NAMES, Map
+from sfumato.server.shards.stored import Head, load_head, shard_map
 from sfumato.service.answers import NOTICE
 from sfumato.service.dictionaries import Dictionaries
 from sfumato.service.errors import ServiceError
+from sfumato.service.settings import Settings
 from sfumato.service.upload import not_a_map
 
+#: The folder inside a map's with its shards; made again at any time.
+SHARDS = "shards"
 # A manifest is JSON that a stranger wrote: whatever reading it may raise means the same.
 _BAD = (
     SfumatoError,
@@ -59,7 +64,9 @@ def _check_layout(name: str, array: np.ndarray[Any, Any]) -> None:
         raise InvalidInput(f"{name} must be in C order")
 
 
-def file_away(world: Map, dictionaries: Dictionaries, *, again: bool = True) -> None:
+def file_away(
+    world: Map, dictionaries: Dictionaries, settings: Settings, *, again: bool = True
+) -> None:
     """Store beside the map all that queries need, so that workers only map it into memory."""
     store_derived(world, again=again)
     for dictionary in dictionaries.of_extractor(world.extractor):
@@ -69,6 +76,25 @@ def file_away(world: Map, dictionaries: Dictionaries, *, again: bool = True) -> 
             raise
         except SfumatoError as error:
             raise not_a_map(str(error).rstrip(".")) from None
+    num_shards = min(settings.shards, world.num_images)
+    if num_shards > 1 and world.num_observations >= settings.shard_observations:
+        assert world.sidecars is not None
+        folder = world.sidecars.folder
+        head = shards_beside(folder, num_shards)
+        if again or head is None or head.filed_under != world.filed_under:
+            shard_map(world, folder / SHARDS, num_shards, replace=True)
+
+
+def shards_beside(folder: Path, num_shards: int) -> Head | None:
+    """The shards that were made of a stored map, where there are so many of them."""
+    try:
+        head = load_head(folder / SHARDS, verify=False) if num_shards > 1 else None
+        whole = load_manifest(folder, kind="map")["checksum"]
+    except SfumatoError:
+        return None
+    if head is None or head.of != whole or len(head.shards) != min(num_shards, head.num_images):
+        return None
+    return head
 
 
 def describe(world: Map, folder: Path, *, accepts: list[str], created: str) -> dict[str, Any]:

@@ -7,12 +7,16 @@ import queue
 import threading
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato.service.errors import ServiceError, busy
 from sfumato.service.fair_queue import LONG_PER_PLACE, FairQueue
+from sfumato.service.fleet import RemoteComputer
 from sfumato.service.logs import ERROR, describe_error, log
 from sfumato.service.processes import Charge, Computer, Limits, Stopped, Work
+
+if TYPE_CHECKING:
+    from sfumato.execution.serving import Copies
 
 #: A job that has run for so many seconds makes room for another tenant's and goes on at low
 #: priority.
@@ -57,15 +61,24 @@ class _Job:
 class ComputeQueue:
     """`places` pieces of work at once, at most `waiting` more in line, shared by tenants.
 
-    With `warm` the processes are started at once, not when they are first needed.
+    With `warm` the processes are started at once, not when they are first needed. `copies` in a
+    cluster do the work instead, where they are given.
     """
 
     def __init__(
-        self, name: str, *, places: int, waiting: int, limits: Limits, warm: bool = False
+        self,
+        name: str,
+        *,
+        places: int,
+        waiting: int,
+        limits: Limits,
+        warm: bool = False,
+        copies: Copies | None = None,
     ) -> None:
         self._queue: FairQueue[_Job] = FairQueue(places=places, waiting=waiting)
         self._limits, self._places = limits, places
-        self._idle: queue.SimpleQueue[Computer] = queue.SimpleQueue()
+        self._copies = copies
+        self._idle: queue.SimpleQueue[Computer | RemoteComputer] = queue.SimpleQueue()
         self._is_warm = threading.Event()
         self._is_closed = threading.Event()
         # These threads only wait for processes. Work that has left its place keeps its thread.
@@ -127,7 +140,7 @@ class ComputeQueue:
 
     def _warm_up(self) -> None:
         for _ in range(self._places):
-            computer = Computer(self._limits)
+            computer = self._new()
             while not self._is_closed.is_set():
                 try:
                     computer.start()
@@ -172,11 +185,14 @@ class ComputeQueue:
         self._queue.done(tenant, time.monotonic() - start, has_left=has_left)
         job.settle(result, failure)
 
-    def _computer(self) -> Computer:
+    def _computer(self) -> Computer | RemoteComputer:
         try:
             return self._idle.get_nowait()
         except queue.Empty:
-            return Computer(self._limits)
+            return self._new()
+
+    def _new(self) -> Computer | RemoteComputer:
+        return Computer(self._limits) if self._copies is None else RemoteComputer(self._copies)
 
 
 def _late() -> ServiceError:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from sfumato.core.checks import check_same_extractor
@@ -18,9 +20,14 @@ from sfumato.core.releases import (
 from sfumato.core.types import Localization
 from sfumato.server.localize import localize
 from sfumato.server.mapping.map import Map
+from sfumato.server.shards.packing import pack, unpack
+from sfumato.server.shards.shard import Message
+from sfumato.server.shards.sharded_map import ShardedMap
+from sfumato.server.shards.stored import Head
+from sfumato.service.checking import shards_beside
 from sfumato.service.dictionaries import Dictionaries
 from sfumato.service.errors import ServiceError, too_large
-from sfumato.service.processes import Charge
+from sfumato.service.processes import Charge, Parent
 from sfumato.service.settings import Settings
 
 _MAX_OPEN = 256
@@ -35,12 +42,14 @@ class OpenMaps:
     """
 
     def __init__(self) -> None:
-        self._maps: OrderedDict[Path, Map] = OrderedDict()
+        self._maps: OrderedDict[Path, Map | Head] = OrderedDict()
 
-    def get(self, folder: Path) -> Map:
+    def get(self, folder: Path, num_shards: int = 1) -> Map | Head:
+        """A map, or what is known of it where it lies in so many shards."""
         world = self._maps.get(folder)
         if world is None:
-            world = self._maps[folder] = Map.load(folder, verify=False)
+            head = shards_beside(folder, num_shards)
+            world = self._maps[folder] = head or Map.load(folder, verify=False)
             if len(self._maps) > _MAX_OPEN:
                 self._maps.popitem(last=False)
         self._maps.move_to_end(folder)
@@ -73,36 +82,58 @@ def check_release(
     return release
 
 
+def behind(head: Head, charge: Charge) -> ShardedMap:
+    """A map whose shards are asked through the process that answers requests."""
+    assert isinstance(charge, Parent)
+    ask = partial(charge.ask_shards, str(head.folder))
+
+    def ask_packed(messages: Mapping[int, Message]) -> dict[int, Message]:
+        answers = ask({number: pack(message) for number, message in messages.items()})
+        return {number: unpack(data) for number, data in answers.items()}
+
+    return ShardedMap(head, ask_packed)
+
+
 def answer(
-    release: KeypointRelease, world: Map, settings: Settings, charge: Charge
+    release: KeypointRelease, world: Map | ShardedMap, settings: Settings, charge: Charge
 ) -> Localization:
     """Localize within the limits that one request may use; it is charged before the work."""
+    charge(cost_of(release, world, settings))
+    found = localize(release, world)
+    if found.searched < 1 and not found.localized:
+        raise ServiceError(503, "map-incomplete", f"{found.reason}.", retry_after=2)
+    return found
+
+
+def cost_of(release: KeypointRelease, world: Map | ShardedMap, settings: Settings) -> int:
+    """What a request costs, in candidate matches; refused where that is more than one may."""
     if isinstance(release, WordRelease):
         index = world.word_index_of(release, None)
         candidates = int(index.counts(release.words).sum())
         if candidates > settings.max_candidates:
             raise too_large("a release for this map", settings.max_candidates, "candidate matches")
-        charge(candidates)
+        return candidates
+    _check_descriptors(release, world)
+    comparisons = len(release) * world.num_observations
+    if comparisons > settings.max_comparisons:
+        most = settings.max_comparisons // world.num_observations
+        raise too_large(f"a {release.kind} release for this map", most, "keypoints")
+    return comparisons // COMPARISONS_PER_CANDIDATE
+
+
+def _check_descriptors(release: KeypointRelease, world: Map | ShardedMap) -> None:
+    if isinstance(world, Map):
+        size, kind = world.descriptors.shape[1], str(world.descriptors.dtype)
     else:
-        _check_descriptors(release, world)
-        comparisons = len(release) * world.num_observations
-        if comparisons > settings.max_comparisons:
-            most = settings.max_comparisons // world.num_observations
-            raise too_large(f"a {release.kind} release for this map", most, "keypoints")
-        charge(comparisons // COMPARISONS_PER_CANDIDATE)
-    return localize(release, world)
-
-
-def _check_descriptors(release: KeypointRelease, world: Map) -> None:
-    values = world.descriptors
+        size, kind = world.head.descriptor
     if isinstance(release, PlainRelease):
         sent = release.descriptors
-        same = sent.shape[1] == values.shape[1] and sent.dtype == values.dtype
+        same = sent.shape[1] == size and str(sent.dtype) == kind
     else:
         assert isinstance(release, SubspaceRelease)
-        same = release.offsets.shape[1] == values.shape[1]
+        same = release.offsets.shape[1] == size
     if not same:
         raise Mismatch(
-            f"descriptors of this map are {values.shape[1]} × {values.dtype}, those of the release "
-            "are not; extract as the map does."
+            f"descriptors of this map are {size} × {kind}, those of the release are not; extract "
+            "as the map does."
         )

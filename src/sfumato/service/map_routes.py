@@ -76,7 +76,7 @@ async def upload(
             await _unpack(request, service, draft, digest)
             given = {
                 "folder": str(draft),
-                "dictionaries": settings.dictionaries,
+                "settings": settings.to_json(),
                 "accepts": accepts,
                 "created": now(),
             }

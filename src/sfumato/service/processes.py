@@ -20,7 +20,7 @@ import resource
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -42,6 +42,8 @@ _context.set_forkserver_preload(["__main__", "sfumato.service.preload"])
 #: `charge(cost)` says what the work is about to cost; it raises what refuses the work.
 Charge = Callable[[int], None]
 Work = Callable[[dict[str, Any], bytes, Charge], Any]
+#: The folder of a map and messages to its shards → the answers of those that gave one.
+AskShards = Callable[[str, Mapping[int, bytes]], Mapping[int, bytes]]
 
 
 @dataclass(frozen=True)
@@ -60,8 +62,8 @@ class Stopped(Exception):
 class Computer:
     """One process, used by one thread at a time. It is started again after it had to be ended."""
 
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+    def __init__(self, limits: Limits, ask_shards: AskShards | None = None) -> None:
+        self._limits, self._ask_shards = limits, ask_shards
         self._process: Any = None
         self._line: Connection[Any, Any] | None = None
         self._at_exit: Any = None
@@ -113,9 +115,14 @@ class Computer:
                         self.end()
                         raise Stopped
                 answer = json.loads(self._line.recv_bytes())
-                if "cost" not in answer:
+                if "cost" in answer:
+                    self._line.send_bytes(_verdict(charge, answer["cost"]))
+                elif "shards" in answer:
+                    messages = {int(n): self._line.recv_bytes() for n in answer["shards"]}
+                    assert self._ask_shards is not None
+                    _send_parts(self._line, {}, self._ask_shards(answer["folder"], messages))
+                else:
                     break
-                self._line.send_bytes(_verdict(charge, answer["cost"]))
         except (EOFError, OSError):
             raise self._death() from None
         if "error" in answer:
@@ -154,6 +161,29 @@ class Computer:
             )
         logs.log("a computing process died", level=logs.ERROR, exit=code)
         return internal()
+
+
+class Parent:
+    """What work may ask of the process that answers: called, it charges."""
+
+    def __init__(self, line: Connection[Any, Any]) -> None:
+        self._line = line
+
+    def __call__(self, cost: int) -> None:
+        self._line.send_bytes(json.dumps({"cost": cost}).encode())
+        verdict = json.loads(self._line.recv_bytes())
+        if "error" in verdict:
+            raise ServiceError.from_dict(verdict["error"])
+
+    def ask_shards(self, folder: str, messages: Mapping[int, bytes]) -> Mapping[int, bytes]:
+        _send_parts(self._line, {"folder": folder}, messages)
+        return {n: self._line.recv_bytes() for n in json.loads(self._line.recv_bytes())["shards"]}
+
+
+def _send_parts(line: Connection[Any, Any], more: Any, parts: Mapping[int, bytes]) -> None:
+    line.send_bytes(json.dumps({"shards": [*parts], **more}).encode())
+    for part in parts.values():
+        line.send_bytes(part)
 
 
 def _verdict(charge: Charge, cost: int) -> bytes:
@@ -201,17 +231,11 @@ def _rest() -> None:
 def _answer(
     task: dict[str, Any], body: bytes, line: Connection[Any, Any], limits: Limits
 ) -> dict[str, Any]:
-    def charge(cost: int) -> None:
-        line.send_bytes(json.dumps({"cost": cost}).encode())
-        verdict = json.loads(line.recv_bytes())
-        if "error" in verdict:
-            raise ServiceError.from_dict(verdict["error"])
-
     module, _, name = task["work"].partition(":")
     try:
         work: Work = getattr(importlib.import_module(module), name)
         _limit(limits)
-        return {"result": work(task["settings"], body, charge)}
+        return {"result": work(task["settings"], body, Parent(line))}
     except ServiceError as error:
         return {"error": error.to_dict()}
     except SfumatoError as error:

@@ -37,6 +37,7 @@ from sfumato.service.labels import (
     write_label,
 )
 from sfumato.service.logs import describe_error, log
+from sfumato.service.settings import Settings
 from sfumato.service.storage import Store
 from sfumato.service.survey import survey
 
@@ -68,7 +69,7 @@ class StoreLock:
         os.close(self._folder)
 
 
-def recover(store: Store, dictionaries: Dictionaries) -> None:
+def recover(store: Store, dictionaries: Dictionaries, settings: Settings | None = None) -> None:
     """Finish what was cut, set aside what is damaged or unknown, check and file the rest."""
     store.database.check()
     found = survey(store.folder, store)
@@ -93,7 +94,7 @@ def recover(store: Store, dictionaries: Dictionaries) -> None:
             _put_back_in_quarantine(store, path)
     for row in found.rows.values():
         _label(store, row)
-        _check(store, row, lambda folder: _verify(folder, dictionaries))
+        _check(store, row, lambda folder: _verify(folder, dictionaries, settings or Settings()))
 
 
 def move_aside(store: Store, path: Path) -> Path:
@@ -152,8 +153,8 @@ def _is_labelled(folder: Path, row: StoredMap) -> bool:
         return False
 
 
-def _verify(folder: Path, dictionaries: Dictionaries) -> None:
-    file_away(Map.load(folder), dictionaries, again=False)
+def _verify(folder: Path, dictionaries: Dictionaries, settings: Settings) -> None:
+    file_away(Map.load(folder), dictionaries, settings, again=False)
 
 
 def _check(store: Store, row: StoredMap, verify: Callable[[Path], None]) -> None:

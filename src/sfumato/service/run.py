@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from multiprocessing.util import Finalize
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from fastapi import FastAPI
@@ -33,6 +33,7 @@ from sfumato.service import logs
 from sfumato.service.app import create_app
 from sfumato.service.database import one_sentence
 from sfumato.service.dictionaries import Dictionaries
+from sfumato.service.fleet import fleet
 from sfumato.service.logs import WARNING, log
 from sfumato.service.metrics import VARIABLE
 from sfumato.service.permissions import close_to_others, is_open, only_for_the_owner
@@ -42,6 +43,9 @@ from sfumato.service.request_guard import MAX_HEADER_BYTES, STARTING
 from sfumato.service.settings import Settings
 from sfumato.service.state import make_service
 from sfumato.service.storage import Store
+
+if TYPE_CHECKING:
+    from sfumato.execution.serving import Copies
 
 WORKER_SETTINGS = "SFUMATO_WORKER_SETTINGS"
 _RUN = "sfumato-run-"
@@ -56,18 +60,21 @@ def serve(settings: Settings, ready: Callable[[str, int], None]) -> None:
             f"{sys.platform}. Run it in a container or a virtual machine."
         )
     signal.signal(signal.SIGTERM, _leave)
+    settings = settings.from_anywhere()
     logs.configure()
     raise_file_limit()
     with (
         only_for_the_owner(),
         _recovered(settings),
+        fleet(settings) as copies,  # before the folder of temporary files changes: Ray has one too
         _bind(settings) as listening,
         _run_folder(settings) as run,
     ):
+        signal.signal(signal.SIGTERM, _leave)  # Ray has set its own
         _warn_of_plain_http(settings.host)
         _tell_when_ready(listening, ready)
         if settings.workers == 1:
-            _serve_alone(settings, run, listening)
+            _serve_alone(settings, run, listening, copies)
         else:
             _serve_together(settings, run, listening)
 
@@ -89,7 +96,7 @@ def _recovered(settings: Settings) -> Iterator[None]:
     with closing(StoreLock(store.folder)) as lock:
         lock.take_alone()
         with one_sentence(store.folder):
-            recover(store, dictionaries)
+            recover(store, dictionaries, settings)
         lock.share()
         store.database.close()
         yield
@@ -225,9 +232,11 @@ def _config(app: Any, settings: Settings, **more: Any) -> uvicorn.Config:
     )
 
 
-def _serve_alone(settings: Settings, run: Path, listening: socket.socket) -> None:
+def _serve_alone(
+    settings: Settings, run: Path, listening: socket.socket, copies: Copies | None
+) -> None:
     guard_connections(settings)
-    service = make_service(settings, run=run)
+    service = make_service(settings, run=run, copies=copies)
     uvicorn.Server(_config(create_app(service), settings)).run(sockets=[listening])
 
 

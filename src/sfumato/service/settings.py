@@ -11,6 +11,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from sfumato.core.checks import check_choice
 from sfumato.core.defaults import DEFAULT_DICTIONARY
 from sfumato.core.errors import InvalidInput
 
@@ -32,6 +33,14 @@ class Settings:
     read_only: bool = False
     allow_origins: tuple[str, ...] = ()  # web sites whose pages may ask, each as https://host
     shown_points: int = 4000  # of a map, to whoever may ask it; 0: none
+    on: str = "local"  # where localizations are computed: in processes here, or on a Ray cluster
+
+    replicas: int = 1  # on Ray: copies of what localizes, each `parallel` at once
+    max_replicas: int = 0  # … and so many under load; 0: no more
+    shards: int = 1  # on Ray: parts that large maps are cut into, each held by a copy of its own
+    shard_replicas: int = 1  # copies of each shard
+    shard_observations: int = 1_000_000  # a map of fewer stays in one piece
+    shard_seconds: float = 2.0  # a shard that has not answered after this was not looked at
 
     queue_size: int = 32  # requests that may wait for a thread, per worker
     deadline_seconds: float = 30.0  # from the end of a request's body to its answer
@@ -77,6 +86,15 @@ class Settings:
                     f"{field.name} must be {'a number' if low is None else f'at least {low}'}, "
                     f"got {value!r}."
                 )
+        check_choice("on", self.on, ("local", "ray"))
+        given = [name for name in _ON_RAY if getattr(self, name) > 1]
+        if self.on == "local" and given:
+            raise InvalidInput(f"{given[0]} applies to a service on Ray; give --on ray as well.")
+        if self.on == "ray" and self.workers > 1:
+            raise InvalidInput(
+                f"workers must be 1 on Ray, got {self.workers}: localizations are computed in the "
+                "cluster; give replicas instead."
+            )
         if not self.port < 65_536:
             raise InvalidInput(f"port must be between 0 and 65535, got {self.port}.")
         if not self.dictionaries:
@@ -93,6 +111,14 @@ class Settings:
     def from_json(text: str) -> Settings:
         return Settings().updated(json.loads(text), source="the first process")
 
+    def from_anywhere(self) -> Settings:
+        """The same with whole paths, for processes that work elsewhere."""
+        words = tuple(
+            str(Path(name).absolute()) if Path(name).exists() else name
+            for name in self.dictionaries
+        )
+        return dataclasses.replace(self, store=self.store.absolute(), dictionaries=words)
+
     def updated(self, values: Mapping[str, Any], *, source: str) -> Settings:
         """The same with these values, given as text or as TOML's types."""
         known = {field.name: field.default for field in fields(self)}
@@ -105,6 +131,7 @@ class Settings:
         return dataclasses.replace(self, **changes)
 
 
+_ON_RAY = ("replicas", "max_replicas", "shards", "shard_replicas")
 _MAY_BE_ZERO = {
     "port",
     "rate_per_minute",
@@ -114,6 +141,7 @@ _MAY_BE_ZERO = {
     "plan_share",
     "plan_images",
     "max_connections_per_address",
+    "max_replicas",
 }
 
 _HOST = r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?|\[[0-9a-f:.]+\]"

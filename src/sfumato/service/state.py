@@ -7,6 +7,7 @@ import threading
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sfumato.service.bodies import Buffers
 from sfumato.service.compute import ComputeQueue
@@ -18,6 +19,9 @@ from sfumato.service.rates import Rates
 from sfumato.service.settings import Settings
 from sfumato.service.storage import Store
 from sfumato.service.work import plan_for_map
+
+if TYPE_CHECKING:
+    from sfumato.execution.serving import Copies
 
 _DAY = 86_400.0
 _PLAN_NICE = 10  # plans give way to queries
@@ -32,6 +36,7 @@ class Service:
     store: Store
     dictionaries: Dictionaries
     rates: Rates
+    copies: Copies | None = None  # that localize in a cluster
     metrics: Metrics = field(default_factory=Metrics)
     draining: threading.Event = field(default_factory=threading.Event)
     uploads: Counter[str] = field(default_factory=Counter)  # under way, by tenant
@@ -42,10 +47,11 @@ class Service:
         upload = Limits(settings.max_upload_memory_bytes)
         self.queue = ComputeQueue(
             "localize",
-            places=settings.parallel,
+            places=settings.parallel * max(settings.replicas, settings.max_replicas),
             waiting=settings.queue_size,
             limits=Limits(settings.max_request_memory_bytes, settings.max_cpu_seconds),
             warm=True,
+            copies=self.copies,
         )
         self.builder = ComputeQueue("build", places=1, waiting=settings.max_uploads, limits=upload)
         self.planner = ComputeQueue(
@@ -100,10 +106,13 @@ class Service:
         self.store.database.close()
 
 
-def make_service(settings: Settings, *, run: Path | None = None) -> Service:
+def make_service(
+    settings: Settings, *, run: Path | None = None, copies: Copies | None = None
+) -> Service:
     """A worker's service; `run` is the folder that workers of one machine share."""
     return Service(
         settings=settings,
+        copies=copies,
         store=Store(settings.store, read_only=settings.read_only),
         dictionaries=Dictionaries(settings.dictionaries),
         rates=Rates(

@@ -111,7 +111,7 @@ class Map:
     @property
     def num_observations(self) -> int:
         """Features that saw a point."""
-        return int(np.count_nonzero(self.point_of_feature >= 0))
+        return int(self.observations_per_image.sum())
 
     def __repr__(self) -> str:
         return (
@@ -151,7 +151,7 @@ class Map:
         more true matches are found, among more wrong ones.
         """
         check_same_extractor("the map", self.extractor, "the dictionary", dictionary.extractor)
-        name = _index_name(dictionary.fingerprint, words_each)
+        name = index_name(dictionary.fingerprint, words_each)
         index = self.known_index(name)
         if index is None:
             rows = self.observations()
@@ -192,7 +192,7 @@ class Map:
                     f"the release uses dictionary {release.dictionary[:12]}…, this one is "
                     f"{given[:12]}…; both sides must use the same words."
                 )
-        known = self.known_index(_index_name(release.dictionary, words_each))
+        known = self.known_index(index_name(release.dictionary, words_each))
         if known is not None:
             return known
         if dictionary is None:
@@ -289,7 +289,7 @@ class Map:
             raise DamagedFile(f"{folder} is not a whole map: {error}") from None
 
 
-def _index_name(fingerprint: str, words_each: int) -> str:
+def index_name(fingerprint: str, words_each: int) -> str:
     return fingerprint if words_each == 1 else f"{fingerprint}x{words_each}"
 
 

@@ -102,7 +102,7 @@ class OwnError:
 
 def own_error_of(world: Map, image: int) -> OwnError:
     """Of the scene of an image: what the map's facts say, else learnt now and kept in memory."""
-    first, last, facts = _scene(world, image)
+    first, last, facts = scene_of(world, image)
     told = OwnError.from_facts(facts.get(FACT))
     if told is not None:
         return told
@@ -112,7 +112,7 @@ def own_error_of(world: Map, image: int) -> OwnError:
     return kept[first]
 
 
-def _scene(world: Map, image: int) -> tuple[int, int, Mapping[str, Any]]:
+def scene_of(world: Map, image: int) -> tuple[int, int, Mapping[str, Any]]:
     """The first image of a scene, the one behind its last, and what is known about it."""
     first = 0
     scenes = world.facts.get("scenes")

@@ -1,0 +1,169 @@
+"""The service on real Ray: the same answers from shards, none that is wrong while one is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from endurance.rig import Server, make_key
+from served import World, tar_of
+from sfumato.core.wire import decode
+from sfumato.dictionary import Dictionary
+from sfumato.server.localize import localize
+from sfumato.server.mapping.map import Map
+from sfumato.service.answers import answer_of
+
+pytestmark = pytest.mark.needs("ray")
+SHARDS = 2
+MARK = "TEST_OF_THE_SERVICE_ON_RAY"
+PATIENCE = 240.0  # seconds; a shard is back after about ten on a machine that is not busy
+
+
+@dataclass(frozen=True)
+class OnRay:
+    """A service with one map, and what it should answer."""
+
+    server: Server
+    http: httpx.Client
+    release: bytes
+    expected: dict[str, Any]
+
+    def ask(self) -> httpx.Response:
+        return self.http.post("localize", content=self.release)
+
+
+@contextmanager
+def own_cluster() -> Iterator[str]:
+    """A cluster of one node that no other process uses; its address."""
+    command = [sys.executable, "-m", "ray.scripts.scripts"]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp") as short:  # sockets lie in it
+        head = subprocess.Popen(
+            [
+                *command,
+                *("start", "--head", "--block", f"--port={port}", "--num-cpus=2"),
+                *("--include-dashboard=false", "--object-store-memory=100000000"),
+                *("--node-ip-address=127.0.0.1", f"--temp-dir={short}", "--disable-usage-stats"),
+            ],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "RAY_worker_niceness": "0"},
+        )
+        try:
+            wait_for(port)
+            yield f"127.0.0.1:{port}"
+        finally:
+            head.terminate()
+            head.wait(PATIENCE)
+
+
+def wait_for(port: int) -> None:
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        time.sleep(0.2)
+    raise AssertionError("Ray did not start")
+
+
+@pytest.fixture(scope="module")
+def service(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnRay]:
+    folder = tmp_path_factory.mktemp("ray")
+    patch = pytest.MonkeyPatch()
+    patch.setenv(MARK, str(folder))  # its processes are known by this
+    with own_cluster() as address:
+        patch.setenv("RAY_ADDRESS", address)
+        key = make_key(folder / "store")
+        server = Server(
+            folder / "store",
+            world.words,
+            on="ray",
+            shards=SHARDS,
+            shard_observations=1,
+            plan_images=0,
+        )
+        try:
+            url = server.wait_ready()
+            headers = {"Authorization": f"Bearer {key}"}
+            with httpx.Client(base_url=url, headers=headers, timeout=120) as http:
+                made = http.post("/v1/maps?name=room", content=tar_of(world.folder))
+                assert made.status_code == 201, made.text
+                http.base_url = httpx.URL(f"{url}/v1/maps/{made.json()['id']}/")
+                whole = localize(
+                    decode(world.release),  # type: ignore[arg-type]
+                    Map.load(world.folder),
+                    dictionary=Dictionary.load(str(world.words)),
+                )
+                yield OnRay(server, http, world.release, answer_of(whole).model_dump(mode="json"))
+        finally:
+            server.signal(signal.SIGTERM)
+            assert server.wait() == 0
+            patch.undo()
+
+
+def test_shards_in_the_cluster_answer_as_the_map_in_one_piece(service: OnRay) -> None:
+    answer = service.ask()
+    assert answer.status_code == 200, answer.text
+    assert answer.json() == service.expected
+    assert service.expected["localized"]
+
+
+def test_limits_hold_and_refusals_read_as_ever(service: OnRay) -> None:
+    refused = service.http.post("localize", content=service.release[:-1])
+    assert (refused.status_code, refused.json()["error"]) == (400, "malformed-release")
+    stranger = service.http.post("localize", content=service.release, headers={"Authorization": ""})
+    assert stranger.status_code == 401
+
+
+def test_a_killed_shard_is_told_and_comes_back(service: OnRay) -> None:
+    """While it is gone an answer is partial and says so, or a 503; then it is whole again."""
+    os.kill(_process_of_shard(1), signal.SIGKILL)
+    end = time.monotonic() + PATIENCE
+    partial = 0
+    while time.monotonic() < end:
+        answer = service.ask()
+        told = answer.json()
+        if answer.status_code == 503:
+            assert told["error"] == "map-incomplete"
+            assert "could not be looked at" in told["detail"]
+            assert int(answer.headers["Retry-After"]) >= 1
+            partial += 1
+        else:
+            assert answer.status_code == 200, answer.text
+            assert told["localized"]
+            if told["searched"] == 1:
+                assert told == service.expected
+                if partial or time.monotonic() > end - PATIENCE + 15:
+                    break
+            else:
+                assert "could not be looked at" in told["warning"]
+                partial += 1
+    assert service.ask().json() == service.expected
+
+
+def _process_of_shard(number: int) -> int:
+    """By the name that Ray gives its processes; of this test's own cluster."""
+    name = f"ray::ServeReplica:sfumato-shard-{number}:".encode()
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            mine = f"{MARK}={os.environ[MARK]}".encode() in (path / "environ").read_bytes()
+            if mine and (path / "cmdline").read_bytes().startswith(name):
+                return int(path.name)
+        except OSError:
+            continue
+    raise AssertionError("no process holds this shard")

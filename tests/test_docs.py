@@ -87,13 +87,8 @@ def test_every_link_and_image_exists(page: Path) -> None:
 
 @pytest.mark.parametrize("page", [*PAGES, *AROUND], ids=name_of)
 def test_every_file_that_a_command_installs_or_runs_exists(page: Path) -> None:
-<<<<<<< HEAD
-    named = r"\b(?:web/device/)?(?:requirements|scripts|benchmarks)/[\w.-]+\w"
-    for path in re.findall(named, text_of(page)):
-=======
     folders = r"(?:web/[\w-]+/)?\b(?:requirements|scripts|benchmarks)"
     for path in re.findall(rf"{folders}/[\w.-]+\w", text_of(page)):
->>>>>>> 98eb2c48373eff65cbfa19c06e6c72d3c9fb5df2
         assert (ROOT / path).exists(), f"{path} does not exist"
 
 

@@ -15,6 +15,7 @@ from sfumato.core.releases import PlainRelease
 from sfumato.core.types import Localization
 from sfumato.datasets import GallerySettings, Scene, load_gallery
 from sfumato.device.mechanisms import SubsetMechanism
+from sfumato.dictionary import Dictionary
 from sfumato.pages import demo
 from sfumato.pages.demo import run_demo
 from sfumato.pages.demo_result import (
@@ -72,7 +73,9 @@ def test_figures_follow_from_the_answers(result: DemoResult, scene: Scene) -> No
     first = result.of(OURS)[0]
     keypoints = [answer.num_keypoints for answer in first.answers]
     assert first.picture_epsilon == pytest.approx(12 * np.median(keypoints))
-    mechanism = SubsetMechanism(12.0, SETTINGS.subset_size, result.dictionary)
+    assert first.num_words is not None  # of this ε, whichever the page shows
+    words = Dictionary.load(SETTINGS.dictionary).at(first.num_words)
+    mechanism = SubsetMechanism(12.0, SETTINGS.subset_size, words)
     assert first.keep_probability == mechanism.keep_probability
 
 

@@ -73,9 +73,16 @@ def _make(output: Path) -> None:
 
 
 def _print(result: DemoResult, page: Path) -> None:
-    from sfumato.pages.demo_text import NOT_IN_TERMINAL, cells, headings, notes, short_name, sizes
+    from sfumato.pages.demo_text import (
+        NOT_IN_TERMINAL,
+        cells,
+        headings,
+        notes,
+        short_name,
+        sizes,
+        words_sent,
+    )
 
-    size, words = result.settings.subset_size, result.dictionary.num_words
     table = make_table(header_style="dim", padding=(0, 1, 0, 0))
     table.add_column("sent, to whom", no_wrap=True, vertical="bottom")
     names = headings(result)
@@ -90,8 +97,7 @@ def _print(result: DemoResult, page: Path) -> None:
     with printer() as console:
         console.print("Localized without showing the picture", style="bold")
         console.print(
-            f"words: {size} per keypoint, of {words:,} public ones; paper: the published recipe, "
-            "given the same bytes\n",
+            f"words: {words_sent(result)}; paper: the published recipe, given the same bytes\n",
             style="dim",
         )
         console.print(table)

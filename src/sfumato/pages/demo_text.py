@@ -84,6 +84,16 @@ def sizes(result: DemoResult) -> str:
     )
 
 
+def words_sent(result: DemoResult) -> str:
+    """How many words a keypoint sends, and of how many; the number depends on ε."""
+    by_count: dict[int, list[str]] = {}
+    for row in result.of(OURS):
+        if row.num_words is not None:
+            by_count.setdefault(row.num_words, []).append(f"{row.epsilon:g}")
+    parts = [f"{count:,} at ε = {' and '.join(those)}" for count, those in by_count.items()]
+    return f"{result.settings.subset_size} per keypoint, of {', '.join(parts)}"
+
+
 def exact_promise(row: Row, result: DemoResult) -> str:
     """What the median picture costs as a whole, and what an object in it may give away."""
     return promise_sentences(_event(row, result))

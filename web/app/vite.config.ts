@@ -54,5 +54,5 @@ export default defineConfig({
       },
     },
   },
-  test: { include: ["test/**/*.test.ts"], environment: "node", testTimeout: 900_000, hookTimeout: 900_000, fileParallelism: false, globalSetup: "test/global.ts" },
+  test: { include: ["test/**/*.test.ts"], environment: "node", testTimeout: 900_000, hookTimeout: 900_000, teardownTimeout: 120_000, fileParallelism: false, globalSetup: "test/global.ts" },
 });

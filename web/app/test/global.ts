@@ -10,10 +10,10 @@ declare module "vitest" {
   }
 }
 
-export default async function setup(project: TestProject): Promise<() => void> {
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   if (!HAS_CHROMIUM) {
     project.provide("address", null);
-    return () => undefined;
+    return () => Promise.resolve();
   }
   const { address, stop } = await startService();
   project.provide("address", address);

@@ -52,7 +52,7 @@ export class Served {
 }
 
 /** Make the world (SFUMATO_WORLD names a folder that has one already), serve it, upload its map. */
-export async function startService(): Promise<{ address: Address; stop: () => void }> {
+export async function startService(): Promise<{ address: Address; stop: () => Promise<void> }> {
   const own = mkdtempSync(join(tmpdir(), "sfumato-web-"));
   const folder = process.env["SFUMATO_WORLD"] ?? own;
   if (folder === own) run("python", join(import.meta.dirname, "world.py"), folder);
@@ -71,9 +71,11 @@ export async function startService(): Promise<{ address: Address; stop: () => vo
   const url = await ready(server);
   run("sfumato", "map", "push", join(folder, "map"), "--server", url, "--name", "gallery", "--key-file", join(own, "owner"));
   const key = readFileSync(join(own, "query"), "utf8").trim();
-  const stop = (): void => {
-    server.once("exit", () => { rmSync(own, { recursive: true, force: true }); });
+  const stop = async (): Promise<void> => {
+    const ended = new Promise((done) => server.once("exit", done));
     server.kill("SIGTERM");
+    await ended;
+    rmSync(own, { recursive: true, force: true });
   };
   return { address: { url, key, folder, site }, stop };
 }

@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, nargs="*", default=[])
     parser.add_argument("--room", type=Path, help="a video of a room with known poses")
     parser.add_argument("--work", type=Path, help="keep features and map here for the next time")
-    parser.add_argument("--dictionary", default="bsds-16k")
+    parser.add_argument("--dictionary", default="open-64k")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--largest", action="store_true", help="also 10⁷ and 10⁸ observations")
     options = parser.parse_args()

@@ -72,7 +72,7 @@ def test_the_search_ends_with_the_region_that_shows_the_pose(
     release, options = release_at(4.0), LocalizeOptions()
     candidates = match_release(release, WORLD, DICTIONARY)
     retrieval = retrieve_map_regions(release, candidates, WORLD, options.retrieval)
-    retrieval = replace(retrieval, map_regions=4 * retrieval.map_regions)
+    retrieval = replace(retrieval, map_regions=4 * tuple(retrieval.map_regions))
     searched: list[int] = []
     propose = guided.GuidedSearch._propose
 

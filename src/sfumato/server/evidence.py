@@ -41,6 +41,7 @@ _ROUNDS_EACH = 8
 _SHAKEN = (-4.0, -2.0, 2.0, 4.0)  # pixels that a pose is moved, along so many axes
 _AXES = 3
 _NEAR = 40.0  # pixels
+_REACH = 100.0  # pixels: candidates farther from a pose have no part in its refinement
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +104,10 @@ class Evidence:
         from sfumato.server.guided_kernel import refine_pose
 
         field = self.field
-        candidates = self._most_likely(candidates)
+        if candidates is self.candidates:
+            candidates = self._near(start, _REACH)
+        else:
+            candidates = _first(candidates, _MOST_CANDIDATES[0])
         ratio = self._words.ratio(candidates.rarity)
         helpful = ratio > 1
         point = np.concatenate([visible, candidates.point])
@@ -131,7 +135,7 @@ class Evidence:
         Maps of good pictures are exact to a fraction of a pixel, those of a tracker are not.
         Where they are, narrow bells tell apart what wide ones do not: poses a few pixels away.
         """
-        near = self._near(refinement.pose)
+        near = self._near(refinement.pose, _NEAR)
         starts = [refinement.pose, *self._shaken(refinement)]
         found = [self._sharpened(start, refinement.visible, near) for start in starts]
         return max(found, key=lambda one: one.pose.score)
@@ -147,20 +151,12 @@ class Evidence:
             best = sharper
         return best
 
-    def _near(self, pose: Proposal) -> MapRegion:
+    def _near(self, pose: Proposal, reach: float) -> MapRegion:
         """Candidates that a pose nearly explains: the others cannot tell it from its neighbours."""
-        candidates = self._most_likely(self.candidates)
-        keypoints, points = self._problem.matches(candidates)
+        candidates, keypoints, points = self._most_likely
         seen = points @ pose.rotation.T + pose.translation
         away = np.abs(project(self._problem.camera, seen) - keypoints).max(axis=1)
-        near = np.flatnonzero(away < _NEAR)
-        return MapRegion(
-            candidates.images,
-            candidates.keypoint[near],
-            candidates.point[near],
-            candidates.support[near],
-            candidates.rarity[near],
-        )
+        return _rows(candidates, np.flatnonzero(away < reach))
 
     def _shaken(self, refinement: Refinement) -> list[Proposal]:
         """Poses that see their pairs a few pixels away, along what fixes the pose least."""
@@ -178,17 +174,11 @@ class Evidence:
         moved = [moved_by(start, far * step) for step in steps[:_AXES] for far in _SHAKEN]
         return [Proposal(0.0, one.rotation, one.translation, pose.place) for one in moved]
 
-    def _most_likely(self, candidates: MapRegion) -> MapRegion:
-        """The first of the candidates; they are sorted, and thousands take time."""
-        most = _MOST_CANDIDATES[candidates is self.candidates]
-        first = slice(0, most)
-        return MapRegion(
-            candidates.images,
-            candidates.keypoint[first],
-            candidates.point[first],
-            candidates.support[first],
-            candidates.rarity[first],
-        )
+    @cached_property
+    def _most_likely(self) -> tuple[MapRegion, NDArray[np.float64], NDArray[np.float64]]:
+        """The first of all candidates, which are sorted; their keypoints and points."""
+        candidates = _first(self.candidates, _MOST_CANDIDATES[1])
+        return candidates, *self._problem.matches(candidates)
 
     def _matches(
         self, belongs: NDArray[np.int64], weight: NDArray[np.float64], point: NDArray[Any]
@@ -261,3 +251,18 @@ class Evidence:
         if spread not in self._chances:
             self._chances[spread] = self.field.chance(spread)
         return self._chances[spread]
+
+
+def _first(candidates: MapRegion, most: int) -> MapRegion:
+    """The most promising candidates; thousands more take time."""
+    return candidates if len(candidates.keypoint) <= most else _rows(candidates, slice(0, most))
+
+
+def _rows(candidates: MapRegion, rows: Any) -> MapRegion:
+    return MapRegion(
+        candidates.images,
+        candidates.keypoint[rows],
+        candidates.point[rows],
+        candidates.support[rows],
+        candidates.rarity[rows],
+    )

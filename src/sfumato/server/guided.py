@@ -47,10 +47,10 @@ def search_pose(retrieval: Retrieval, problem: PoseProblem) -> Estimate | None:
 def improve_pose(estimate: Estimate, retrieval: Retrieval, problem: PoseProblem) -> Estimate:
     """The same pose, nearer to the truth: words alone leave a pose of few inliers a little off."""
     search = GuidedSearch.of(retrieval, problem)
-    if search is None or not search.places:
+    if search is None or not search.num_regions:
         return estimate
     pose = estimate.pose
-    refinement = search.around(Proposal(0.0, pose.rotation, pose.translation, search.places[0]))
+    refinement = search.around(Proposal(0.0, pose.rotation, pose.translation, search.place(0)))
     if refinement.pose.score <= 0:
         return estimate
     return search.evidence.estimate(search.evidence.sharpest(refinement), estimate.log10_chance)
@@ -65,7 +65,7 @@ class GuidedSearch:
         self.problem, self._world = problem, world
         odds = WordOdds.of(release, world.num_observations)
         self.evidence = Evidence(problem, world, odds, retrieval.all_candidates)
-        self._regions = [region for region in retrieval.map_regions if len(region.keypoint) >= 3]
+        self._regions, self._places = retrieval.map_regions, dict[int, Place]()
         self._times = 1 if problem.gravity is None else _MORE_WITH_GRAVITY
         self._num_drawn = self._num_possible = self._num_upright = 0
 
@@ -81,9 +81,9 @@ class GuidedSearch:
         found: Estimate | None = None
         proposals: list[Proposal] = []
         for number in range(len(ROUNDS)):
-            for region in range(len(self._regions)):
+            for region in range(self.num_regions):
                 proposals += self._propose(region, number)
-                last = region + 1 == len(self._regions)
+                last = region + 1 == self.num_regions
                 if last or self._stands_out(proposals, region):
                     found = self._decide(proposals)
                     if found is not None and found.log10_chance <= self._needed:
@@ -108,7 +108,7 @@ class GuidedSearch:
         if not ordered:
             return False
         best = ordered[0]
-        if best.place is not self.places[region] and region >= _FIRST_REGIONS:
+        if best.place is not self.place(region) and region >= _FIRST_REGIONS:
             return False  # looked at before
         others = (one.score for one in ordered[1:] if not self.evidence.same(one, best))
         chance = chance_of_positions(best.score, next(others, 0.0), self.num_tried)
@@ -116,11 +116,13 @@ class GuidedSearch:
 
     def propose(self, number: int) -> list[Proposal]:
         """Poses from triples of each region's candidates, refined a little; of one round."""
-        regions = range(len(self._regions))
+        regions = range(self.num_regions)
         return [proposal for region in regions for proposal in self._propose(region, number)]
 
     def _propose(self, number: int, turn: int) -> list[Proposal]:
-        region, place = self._regions[number], self.places[number]
+        region, place = self._regions[number], self.place(number)
+        if len(region.keypoint) < 3:
+            return []
         first = place.visible[:_FIRST_VISIBLE]
         weight = (region.support + 0.05) ** 2 * np.sqrt(region.rarity)
         rays = self.evidence.field.rays[region.keypoint]
@@ -196,7 +198,7 @@ class GuidedSearch:
             field.rays[keypoint],
             point,
             np.ones(len(point)),
-            visible,
+            visible[:_FIRST_VISIBLE],
             best.place,
             _TRIES_AROUND,
             _KEPT_AROUND,
@@ -244,14 +246,17 @@ class GuidedSearch:
         depth = float(np.sqrt(np.prod(proposal.place.depths)))
         return self.evidence.visible_from(self.evidence.images_near(proposal, depth))
 
-    @cached_property
-    def places(self) -> list[Place]:
-        """Of the regions: points that should be seen there, and their depths."""
-        found = []
-        for region in self._regions:
-            visible = self.evidence.visible_from(region.images)
-            found.append(Place(visible, self._depths(int(region.images[0]), visible)))
-        return found
+    @property
+    def num_regions(self) -> int:
+        return len(self._regions)
+
+    def place(self, number: int) -> Place:
+        """Of a region: points that should be seen there, and their depths."""
+        if number not in self._places:
+            images = self._regions[number].images
+            visible = self.evidence.visible_from(images)
+            self._places[number] = Place(visible, self._depths(int(images[0]), visible))
+        return self._places[number]
 
     def _depths(self, image: int, visible: NDArray[np.int64]) -> NDArray[np.float64]:
         """Between which depths points may lie: four times nearer and farther than in the map."""

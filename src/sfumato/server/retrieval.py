@@ -8,8 +8,9 @@ points, are the regions of the map where a pose is sought.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,7 +87,7 @@ class MapRegion:
 class Retrieval:
     """Regions of the map to seek a pose in, and the candidates of all images, to refine it with."""
 
-    map_regions: tuple[MapRegion, ...]
+    map_regions: Sequence[MapRegion]
     all_candidates: MapRegion
 
 
@@ -125,7 +126,7 @@ def retrieve_map_regions(
         covered.update(images.tolist())
         together.append(images)
     by_image.sort_out(np.array(sorted(covered), dtype=np.int64))
-    map_regions = tuple(by_image.region(images) for images in together)
+    map_regions = _Regions(by_image, together)
     return Retrieval(map_regions, by_image.region(np.asarray(shortlist)))
 
 
@@ -241,6 +242,29 @@ class _ByImage:
         support = np.concatenate([self.support(int(image)) for image in images])
         weight = self._candidates.weight[parts]
         return MapRegion(images, *_merged(keypoint, point, support, weight))
+
+
+class _Regions(Sequence[MapRegion]):
+    """Regions made when they are asked for: most queries need the first few of thirty."""
+
+    def __init__(self, by_image: _ByImage, together: list[NDArray[np.int64]]) -> None:
+        self._by_image, self._together = by_image, together
+        self._made: dict[int, MapRegion] = {}
+
+    def __len__(self) -> int:
+        return len(self._together)
+
+    @overload
+    def __getitem__(self, index: int) -> MapRegion: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[MapRegion]: ...
+    def __getitem__(self, index: int | slice) -> MapRegion | list[MapRegion]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(len(self))[index]]
+        number = range(len(self))[index]
+        if number not in self._made:
+            self._made[number] = self._by_image.region(self._together[number])
+        return self._made[number]
 
 
 def _merged(

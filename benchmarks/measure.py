@@ -50,15 +50,16 @@ def in_turns(
 ) -> list[list[float]]:
     """Seconds of each work in every turn; one turn before is not counted.
 
-    In turns, since on a shared machine one after the other would compare two moments.
+    In turns, since on a shared machine one after the other would compare two moments; every second
+    turn backwards, since a load that grows or falls would favour whoever comes first.
     """
     turns = []
-    for _ in range(repeats + 1):
-        turn = []
-        for work in works:
+    for number in range(repeats + 1):
+        turn = [0.0] * len(works)
+        for place in list(range(len(works)))[:: -1 if number % 2 else 1]:
             start = clock()
-            work()
-            turn.append(clock() - start)
+            works[place]()
+            turn[place] = clock() - start
         turns.append(turn)
     return turns[1:]
 

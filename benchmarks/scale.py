@@ -1,11 +1,12 @@
 """Work on Ray against local processes, memory of the driver, and what each unit of work costs.
 
     python benchmarks/scale.py [--part ratios|memory|costs|all] [--workers 2] [--words 65536]
-        [--descriptors 500000] [--iterations 2] [--pictures 24] [--turns 2]
+        [--descriptors 500000] [--iterations 2] [--pictures 24] [--photos FOLDER] [--turns 3]
 
-Both sides have the same workers, warm, and get the same work in turns: ratios of wall time within
-one run. Memory is the peak of the process that drives Ray, with ten times the items. Costs are
-seconds of one core and bytes, per unit; docs/scale.md multiplies them.
+Both sides have the same workers, warm (the start of processes and of Ray is not counted), and get
+the same work in turns, every second turn backwards: ratios of wall time within one run. Memory is
+the peak of the process that drives Ray, with ten times the items. Costs are seconds of one core
+and bytes, per unit; docs/scale.md multiplies them.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ def main() -> None:
     parser.add_argument("--descriptors", type=int, default=500_000)
     parser.add_argument("--iterations", type=int, default=2)
     parser.add_argument("--pictures", type=int, default=24)
-    parser.add_argument("--turns", type=int, default=2)
+    parser.add_argument("--photos", type=Path, help="so many of this folder, not made ones")
+    parser.add_argument("--turns", type=int, default=3)
     options = parser.parse_args()
     os.environ.setdefault("RAY_ADDRESS", "local")  # one of its own
     with tempfile.TemporaryDirectory(prefix="scale-") as folder:
@@ -54,7 +56,11 @@ def compare(options: argparse.Namespace, work: Path) -> None:
     from sfumato.execution.processes import Processes
 
     descriptors = make_descriptors(options.descriptors)
-    pictures = make_pictures(work / "pictures", options.pictures, SIZE)
+    pictures = (
+        make_pictures(work / "pictures", options.pictures, SIZE)
+        if options.photos is None
+        else some_of(options.photos, options.pictures, work / "pictures")
+    )
     with Processes(options.workers) as local, connect("ray", options.workers) as ray:
         for title, job in (
             (
@@ -65,10 +71,13 @@ def compare(options: argparse.Namespace, work: Path) -> None:
             (f"extraction, {options.pictures} pictures", lambda: extract_all(pictures, work)),
         ):
             jobs = [inside(place, job) for place in (local, ray)]
-            here, there = medians(in_turns(jobs, options.turns))
+            turns = in_turns(jobs, options.turns)
+            here, there = medians(turns)
+            ratios = sorted(ray_seconds / own for own, ray_seconds in turns)
             say(
-                f"{title}: {options.workers} processes {here:.1f} s, "
-                f"{options.workers} workers of Ray {there:.1f} s; Ray takes {there / here:.2f}×"
+                f"{title}, medians of {options.turns} turns: {options.workers} processes "
+                f"{here:.1f} s, {options.workers} workers of Ray {there:.1f} s; Ray takes "
+                f"{there / here:.2f}× ({ratios[0]:.2f} to {ratios[-1]:.2f} in single turns)"
             )
 
 
@@ -190,6 +199,17 @@ def make_descriptors(count: int) -> Any:
         some = middles[rng.integers(0, 4096, min(50_000, count - low))]
         rows[low : low + 50_000] = np.clip(some + rng.normal(0, 12, some.shape), 0, 255)
     return rows
+
+
+def some_of(photos: Path, count: int, folder: Path) -> Path:
+    """A folder with so many photographs, spread evenly over another."""
+    from sfumato.features import list_images
+
+    folder.mkdir()
+    names = list_images(photos)
+    for name in names[:: max(len(names) // count, 1)][:count]:
+        (folder / Path(name).name).symlink_to((photos / name).resolve())
+    return folder
 
 
 def make_pictures(folder: Path, count: int, size: tuple[int, int]) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,10 @@ def large(item: int) -> NDArray[np.uint8]:
     return np.full(2_000_000, item, dtype=np.uint8)
 
 
+def huge(item: int) -> NDArray[np.uint8]:
+    return np.zeros(200_000_000, dtype=np.uint8)
+
+
 def mark_and_wait(folder: str, item: int) -> int:
     (Path(folder) / str(item)).touch()
     time.sleep(0.05)
@@ -81,3 +86,18 @@ class Counter:
 
     def pid(self) -> int:
         return os.getpid()
+
+
+def give_too_much(place: str, what: str) -> None:
+    """Print what a place says to 200 MB that are shared or come back, and end with code 2."""
+    from sfumato.execution import started
+
+    try:
+        with started(place, 1) as execution:
+            if what == "a result":
+                list(execution.map(huge, [0]))
+            else:
+                execution.share(huge(0))
+    except InvalidInput as error:
+        print(error)
+        sys.exit(2)

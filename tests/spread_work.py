@@ -65,12 +65,18 @@ def build_words_of_pictures(folder: Path) -> Any:
 def extract_pictures(folder: Path) -> Any:
     report = extract_folder(write_pictures(folder / "pictures"), folder / "features.h5")
     assert [name for name, _ in report.unreadable] == ["broken.png"]
-    found = {}
-    for name in list_feature_names(folder / "features.h5"):
-        one = read_features(folder / "features.h5", name)
-        found[name] = digest(one.keypoints, one.descriptors, one.scores, one.scales, one.angles)
+    found = features_in(folder / "features.h5")
     assert len(found) == report.done == 6
     return found, report.keypoints
+
+
+def features_in(file: Path) -> dict[str, str]:
+    """A digest of the features of each picture."""
+    found = {}
+    for name in list_feature_names(file):
+        one = read_features(file, name)
+        found[name] = digest(one.keypoints, one.descriptors, one.scores, one.scales, one.angles)
+    return found
 
 
 def build_world(folder: Path) -> Any:

@@ -43,7 +43,7 @@ EXCEPTIONS = {"service/plans.py": {"privacy"}, "service/operation_routes.py": {"
 ONLY_IN = {
     "torch": ("adversary/invert/", "features/learned.py", "classification/bnn.py"),
     "kornia": ("features/learned.py",),
-    "ray": ("execution/on_ray.py", "execution/serving.py"),
+    "ray": ("execution/on_ray/",),
     "pycolmap": ("server/mapping/colmap.py",),
     "onnxruntime": ("core/onnx_file.py",),
     "dlib": ("faces/dlib_network.py",),

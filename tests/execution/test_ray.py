@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import signal
 import subprocess
@@ -14,6 +15,8 @@ from typing import Any
 
 import pytest
 
+import pieces_of_work
+from own_cluster import free_port, new_token, own_cluster, wait_for
 from pieces_of_work import (
     Counter,
     always_die,
@@ -24,12 +27,12 @@ from pieces_of_work import (
     row_sum,
     square,
 )
-from sfumato.core.errors import InvalidInput, Mismatch, WorkerLost
+from sfumato.core.errors import InvalidInput, Mismatch, MissingExtra, WorkerLost
 from sfumato.dictionary import Dictionary
 from sfumato.execution import Execution, use
 from sfumato.execution.nodes import versions
 from sfumato.execution.threads import Threads
-from spread_work import EVERY, write_pictures
+from spread_work import EVERY, features_in, write_pictures
 
 pytestmark = [
     pytest.mark.needs("ray"),
@@ -53,14 +56,17 @@ def _patiently(start: Callable[[], Any]) -> Any:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     patch = pytest.MonkeyPatch()
+    for name, value in new_token().items():
+        patch.setenv(name, value)
     from ray.cluster_utils import Cluster
 
     import sfumato.execution.on_ray  # noqa: F401 - it turns off what Ray would report
 
     head = {"num_cpus": 1, "no_monitor": True, "include_dashboard": False, **_QUIET}
     made: Any = _patiently(lambda: Cluster(initialize_head=True, head_node_args=head))
-    for _ in range(NODES - 1):
-        _patiently(lambda: made.add_node(num_cpus=1, **_QUIET))
+    made.others = [
+        _patiently(lambda: made.add_node(num_cpus=1, **_QUIET)) for _ in range(NODES - 1)
+    ]
     patch.setenv("RAY_ADDRESS", made.address)
     yield made
     made.shutdown()
@@ -162,28 +168,102 @@ def sfumato(*words: object) -> list[str]:
     return [sys.executable, "-c", "from sfumato.cli.app import main; main()", *map(str, words)]
 
 
+def run(*words: object) -> None:
+    """A command that must succeed; where it does not, what it said is shown."""
+    done = subprocess.run(sfumato(*words), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
 def test_a_driver_that_was_killed_goes_on_where_it_was(cluster: Any, tmp_path: Path) -> None:
-    _patiently(
-        lambda: cluster.add_node(num_cpus=1, **_QUIET)
-    )  # the workers of other tests keep the others
+    """The pictures are spoilt meanwhile: who began anew could not end with the same words."""
+    # The workers of the other tests keep the processors of the other nodes.
+    _patiently(lambda: cluster.add_node(num_cpus=1, **_QUIET))
     pictures = write_pictures(tmp_path / "pictures", 12)
     options = ("dictionary", "build", pictures, "--words", 128, "--iterations", 40)
-    output = tmp_path / "words"
-    line = sfumato(*options, "-o", output, "--on", "ray", "--workers", 1)
-    with subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as driver:
+    run(*options, "-o", tmp_path / "local")
+    output, said = tmp_path / "words", tmp_path / "said"
+    line = (*options, "-o", output, "--on", "ray", "--workers", 1)
+    with (
+        said.open("w") as log,
+        subprocess.Popen(sfumato(*line), stdout=log, stderr=log) as driver,
+    ):
         deadline = time.monotonic() + 300
         try:
             while not list((tmp_path / "words.partial").glob("state-*")):
-                assert driver.poll() is None
-                assert time.monotonic() < deadline
+                assert driver.poll() is None, said.read_text()[-3000:]
+                assert time.monotonic() < deadline, said.read_text()[-3000:]
                 time.sleep(0.02)
         finally:
             driver.send_signal(signal.SIGKILL)
     assert not output.exists()
-    subprocess.run(line, check=True, capture_output=True)
-    subprocess.run(sfumato(*options, "-o", tmp_path / "local"), check=True, capture_output=True)
+    for path in pictures.iterdir():
+        path.write_bytes(bytes(path.stat().st_size))
+    run(*line)
     found, local = Dictionary.load(output), Dictionary.load(tmp_path / "local")
     assert found.fingerprint == local.fingerprint
+
+
+@pytest.fixture(scope="module")
+def client_port(cluster: Any) -> Iterator[int]:
+    """Where a second cluster takes clients; no disk is there to help its store."""
+    port = free_port()
+    settings = {"RAY_local_fs_capacity_threshold": "0.000001"}
+    with own_cluster(f"--ray-client-server-port={port}", store_bytes=STORE, **settings):
+        wait_for(port)
+        yield port
+
+
+def test_a_client_outside_of_the_cluster_gets_the_same_result(
+    client_port: int, tmp_path: Path
+) -> None:
+    pictures = write_pictures(tmp_path / "pictures")
+    options = ("--words", 64, "--iterations", 3)
+    made = {}
+    for name, place in (
+        ("here", ()),
+        ("there", ("--on", f"ray://127.0.0.1:{client_port}", "--workers", 2)),
+    ):
+        run("extract", pictures, "-o", tmp_path / f"{name}.h5", *place)
+        run("dictionary", "build", pictures, "-o", tmp_path / name, *options, *place)
+        made[name] = (
+            features_in(tmp_path / f"{name}.h5"),
+            Dictionary.load(tmp_path / name).fingerprint,
+        )
+    assert made["here"] == made["there"]
+    assert len(made["here"][0]) == 6
+
+
+@pytest.mark.parametrize("share", ["what is shared", "a result"])
+def test_what_no_store_can_hold_is_refused_with_a_sentence(client_port: int, share: str) -> None:
+    """In a process of its own: this one has joined the other cluster."""
+    code = "import sys; sys.path.append(sys.argv[1]); import pieces_of_work as pieces; "
+    code += "pieces.give_too_much(*sys.argv[2:])"
+    folder = str(Path(pieces_of_work.__file__).parent)
+    done = subprocess.run(
+        [sys.executable, "-c", code, folder, f"ray://127.0.0.1:{client_port}", share],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2, done.stderr[-3000:]
+    assert done.stdout.startswith("what is shared or comes back is larger than the object store")
+
+
+@pytest.mark.parametrize("package", ["grpc", "starlette"])
+def test_a_bare_ray_is_said_to_be_too_little(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sfumato.execution.on_ray import cluster
+
+    real = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *more: None if name == package else real(name)
+    )
+    serving = "sfumato.execution.on_ray.serving"
+    monkeypatch.delitem(sys.modules, serving, raising=False)
+    wanted = {
+        "grpc": lambda: cluster._join("ray://127.0.0.1:1", None),
+        "starlette": lambda: importlib.import_module(serving),
+    }
+    with pytest.raises(MissingExtra, match=rf'sfumato\[ray\]"; not installed here: {package}'):
+        wanted[package]()
 
 
 def test_a_node_that_is_removed_takes_nothing_with_it(
@@ -194,5 +274,5 @@ def test_a_node_that_is_removed_takes_nothing_with_it(
     for done, result in enumerate(ray_place.map(mark_and_wait, range(60), str(tmp_path))):
         found.append(result)
         if done == 10:
-            cluster.remove_node(next(iter(cluster.worker_nodes)), allow_graceful=False)
+            cluster.remove_node(cluster.others[0], allow_graceful=False)
     assert found == list(range(60))

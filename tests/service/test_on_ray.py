@@ -4,13 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +14,7 @@ import httpx
 import pytest
 
 from endurance.rig import Server, make_key
+from own_cluster import PATIENCE, new_token, own_cluster
 from served import World, tar_of
 from sfumato.core.wire import decode
 from sfumato.dictionary import Dictionary
@@ -29,7 +25,6 @@ from sfumato.service.answers import answer_of
 pytestmark = pytest.mark.needs("ray")
 SHARDS = 2
 MARK = "TEST_OF_THE_SERVICE_ON_RAY"
-PATIENCE = 240.0  # seconds; a shard is back after about ten on a machine that is not busy
 
 
 @dataclass(frozen=True)
@@ -45,47 +40,13 @@ class OnRay:
         return self.http.post("localize", content=self.release)
 
 
-@contextmanager
-def own_cluster() -> Iterator[str]:
-    """A cluster of one node that no other process uses; its address."""
-    command = [sys.executable, "-m", "ray.scripts.scripts"]
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp") as short:  # sockets lie in it
-        head = subprocess.Popen(
-            [
-                *command,
-                *("start", "--head", "--block", f"--port={port}", "--num-cpus=2"),
-                *("--include-dashboard=false", "--object-store-memory=100000000"),
-                *("--node-ip-address=127.0.0.1", f"--temp-dir={short}", "--disable-usage-stats"),
-            ],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "RAY_worker_niceness": "0"},
-        )
-        try:
-            wait_for(port)
-            yield f"127.0.0.1:{port}"
-        finally:
-            head.terminate()
-            head.wait(PATIENCE)
-
-
-def wait_for(port: int) -> None:
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
-        time.sleep(0.2)
-    raise AssertionError("Ray did not start")
-
-
 @pytest.fixture(scope="module")
 def service(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnRay]:
     folder = tmp_path_factory.mktemp("ray")
     patch = pytest.MonkeyPatch()
     patch.setenv(MARK, str(folder))  # its processes are known by this
+    for name, value in new_token().items():
+        patch.setenv(name, value)
     with own_cluster() as address:
         patch.setenv("RAY_ADDRESS", address)
         key = make_key(folder / "store")

@@ -63,7 +63,7 @@ def run(
 
     if before:
         found = localize_frames(
-            [*before, release], motion, odometry, Map.load(map), dictionary, camera
+            [*before, release], motion, odometry, open_map(map), dictionary, camera
         )
         tell_localization(found[-1], as_json, {"frames": len(found)})
         return

@@ -13,6 +13,7 @@ from sfumato.core.errors import InvalidInput
 from sfumato.core.types import Localization, Pose
 from sfumato.datasets.layouts.common import listed_poses
 from sfumato.dictionary import Dictionary
+from sfumato.server.excerpt import MapInParts
 from sfumato.server.mapping.map import Map
 from sfumato.server.motion import Frame, OdometryError
 from sfumato.server.sequence import localize_sequence
@@ -24,7 +25,7 @@ def localize_frames(
     releases: Sequence[Path],
     motion: Path | None,
     odometry: str,
-    world: Map,
+    world: Map | MapInParts,
     dictionary: str,
     camera: str | None,
 ) -> tuple[Localization, ...]:

@@ -51,7 +51,8 @@ def sees(path: str) -> bool:
 
 def translated(error: BaseException) -> BaseException:
     """An error of Ray as one of ours, known by the names of its classes; any other as it is."""
-    names = {kind.__name__ for kind in type(error).__mro__}
+    both = (error, getattr(error, "cause", None))  # a client gets what went wrong inside another
+    names = {kind.__name__ for one in both for kind in type(one).__mro__}
     if names & {"ObjectStoreFullError", "OutOfDiskError"}:
         return InvalidInput(
             "what is shared or comes back is larger than the object store of a node; start the "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -16,19 +17,19 @@ from sfumato.server.retrieval import CandidateMatches, RetrievalOptions
 
 @dataclass(frozen=True, eq=False)
 class MapExcerpt:
-    """All that one query needs of a map that lies in several places.
+    """All that one query needs of a map, which may lie in several places.
 
-    world      the images with most votes and those that see the same points, and no others
-    voted      the former, the best first
+    world      the images with most votes and those that see the same points; or the map itself
+    voted      the former, the best first; None where the vote is still to be held
     shortlist  the images that were asked for by name instead, where they were
     searched   share of the map's images that were looked at
     """
 
     world: Map
     candidates: CandidateMatches
-    voted: NDArray[np.int64]
-    shortlist: NDArray[np.int64] | None
-    searched: float
+    voted: NDArray[np.int64] | None = None
+    shortlist: NDArray[np.int64] | None = None
+    searched: float = 1.0
 
     def told(self, found: Localization) -> Localization:
         """The answer, which says so where a part of the map was not looked at."""
@@ -51,10 +52,11 @@ class MapInParts(Protocol):
     @property
     def extractor(self) -> str: ...
 
-    def excerpt(
+    def excerpts(
         self,
-        release: KeypointRelease,
+        releases: Sequence[KeypointRelease],
         options: RetrievalOptions,
         words_each: int,
         shortlist: NDArray[np.int64] | None,
-    ) -> MapExcerpt: ...
+    ) -> tuple[MapExcerpt, ...]:
+        """What each release needs; all get the same images, under the same numbers."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,7 +17,7 @@ from sfumato.core.types import Camera, Localization
 from sfumato.dictionary import Dictionary
 from sfumato.matching.nearest import mutual_nearest
 from sfumato.matching.subspace import mutual_nearest as mutual_nearest_subspaces
-from sfumato.server.excerpt import MapInParts
+from sfumato.server.excerpt import MapExcerpt, MapInParts
 from sfumato.server.guided import improve_pose, search_pose
 from sfumato.server.mapping.map import Map
 from sfumato.server.pose import (
@@ -81,15 +82,40 @@ def localize(
     if camera is None:
         raise InvalidInput("a pose needs the camera's intrinsics; the release carries none.")
     check_possible(camera)
-    check_same_extractor("the map", world.extractor, "the release", release.extractor)
-    if isinstance(world, Map):
-        candidates = match_release(release, world, dictionary, words_each=options.words_each)
-        retrieval = retrieve_map_regions(
-            release, candidates, world, options.retrieval, shortlist=shortlist
+    (part,) = look_up([release], world, dictionary, options, shortlist)
+    return part.told(
+        best_pose(
+            regions_of(release, part, options),
+            problem_of(release, part.world, camera, gravity, options),
         )
-        return best_pose(retrieval, _problem(release, world, camera, gravity, options))
-    part = world.excerpt(release, options.retrieval, options.words_each, shortlist)
-    retrieval = retrieve_map_regions(
+    )
+
+
+def look_up(
+    releases: Sequence[KeypointRelease],
+    world: Map | MapInParts,
+    dictionary: Dictionary | None,
+    options: LocalizeOptions,
+    shortlist: NDArray[np.int64] | None = None,
+) -> tuple[MapExcerpt, ...]:
+    """Of each release its candidates, and the map or the part of it in which to seek a pose."""
+    for release in releases:
+        check_same_extractor("the map", world.extractor, "the release", release.extractor)
+    if not isinstance(world, Map):
+        return world.excerpts(releases, options.retrieval, options.words_each, shortlist)
+    return tuple(
+        MapExcerpt(
+            world,
+            match_release(release, world, dictionary, words_each=options.words_each),
+            shortlist=shortlist,
+        )
+        for release in releases
+    )
+
+
+def regions_of(release: KeypointRelease, part: MapExcerpt, options: LocalizeOptions) -> Retrieval:
+    """The regions of the map in which to seek a pose."""
+    return retrieve_map_regions(
         release,
         part.candidates,
         part.world,
@@ -97,16 +123,16 @@ def localize(
         shortlist=part.shortlist,
         voted=part.voted,
     )
-    return part.told(best_pose(retrieval, _problem(release, part.world, camera, gravity, options)))
 
 
-def _problem(
+def problem_of(
     release: KeypointRelease,
     world: Map,
     camera: Camera,
     gravity: Gravity | None,
     options: LocalizeOptions,
 ) -> PoseProblem:
+    """What a pose must explain."""
     words = release if isinstance(release, WordRelease) else None
     return PoseProblem(release.keypoints, world.points, camera, options.pose, gravity, world, words)
 

@@ -17,22 +17,20 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.core.checks import check_same_extractor
 from sfumato.core.errors import InvalidInput
 from sfumato.core.geometry import nearest_rotation
 from sfumato.core.lens import focal_lengths, from_corner
-from sfumato.core.releases import WordRelease
 from sfumato.core.types import Localization, Pose
 from sfumato.dictionary import Dictionary
 from sfumato.server.accuracy import own_error, pose_spread, stated_error
+from sfumato.server.excerpt import MapExcerpt, MapInParts
 from sfumato.server.fusion import SpreadPose, fuse_poses
 from sfumato.server.guided import improve_pose
 from sfumato.server.guided_sequence import search_frames
-from sfumato.server.localize import LocalizeOptions, match_release
+from sfumato.server.localize import LocalizeOptions, look_up, problem_of, regions_of
 from sfumato.server.mapping.map import Map
 from sfumato.server.motion import Frame, OdometryError, compose, inverse
-from sfumato.server.pose import Estimate, PoseProblem, estimate_pose, log10_chance, polish_pose
-from sfumato.server.retrieval import retrieve_map_regions
+from sfumato.server.pose import Estimate, estimate_pose, log10_chance, polish_pose
 from sfumato.server.view import EXPLAINED, View, promise
 
 #: Hypotheses that are refined with all frames, the most promising of all.
@@ -47,7 +45,7 @@ _MOST_ERRORS = 3.0
 
 def localize_sequence(
     frames: Sequence[Frame],
-    world: Map,
+    world: Map | MapInParts,
     *,
     dictionary: Dictionary | None = None,
     odometry: OdometryError | None = None,
@@ -55,7 +53,8 @@ def localize_sequence(
 ) -> tuple[Localization, ...]:
     """Where each release was taken: a pose for every frame, or for none with the reason.
 
-    num_inliers, num_matches and log10_chance are of all frames together.
+    num_inliers, num_matches and log10_chance are of all frames together. A map may lie in several
+    places, as for `localize`.
 
     >>> from sfumato.datasets import GallerySettings, load_gallery, map_scene
     >>> from sfumato.server.motion import Frame
@@ -78,11 +77,18 @@ def localize_sequence(
             "the releases of a sequence must differ: one given twice is no new evidence; give it "
             "once."
         )
+    parts = look_up([frame.release for frame in frames], world, dictionary, options)
     middle = len(frames) // 2
     views = [
-        _view(frame, frames[middle], abs(i - middle), world, dictionary, odometry, options)
-        for i, frame in enumerate(frames)
+        _view(frame, frames[middle], abs(i - middle), part, odometry, options)
+        for i, (frame, part) in enumerate(zip(frames, parts, strict=True))
     ]
+    answers = _search(views, parts[0].world, options)
+    return tuple(part.told(one) for part, one in zip(parts, answers, strict=True))
+
+
+def _search(views: list[View], world: Map, options: LocalizeOptions) -> tuple[Localization, ...]:
+    """The poses that all frames together speak for, or why there are none."""
     matches = sum(len(view.candidates.keypoint) for view in views)
     alone = [
         (view, found)
@@ -162,20 +168,16 @@ def _view(
     frame: Frame,
     middle: Frame,
     steps: int,
-    world: Map,
-    dictionary: Dictionary | None,
+    part: MapExcerpt,
     odometry: OdometryError,
     options: LocalizeOptions,
 ) -> View:
     release, camera = frame.release, frame.camera or frame.release.camera
     if camera is None:
         raise InvalidInput("a pose needs the camera's intrinsics; a release carries none.")
-    check_same_extractor("the map", world.extractor, "the release", release.extractor)
-    candidates = match_release(release, world, dictionary, words_each=options.words_each)
-    words = release if isinstance(release, WordRelease) else None
     return View(
-        PoseProblem(release.keypoints, world.points, camera, options.pose, None, world, words),
-        retrieve_map_regions(release, candidates, world, options.retrieval),
+        problem_of(release, part.world, camera, None, options),
+        regions_of(release, part, options),
         compose(frame.motion, inverse(middle.motion)),
         odometry,
         steps,

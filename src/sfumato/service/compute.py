@@ -16,7 +16,7 @@ from sfumato.service.logs import ERROR, describe_error, log
 from sfumato.service.processes import Charge, Computer, Limits, Stopped, Work
 
 if TYPE_CHECKING:
-    from sfumato.execution.serving import Copies
+    from sfumato.execution.on_ray.serving import Copies
 
 #: A job that has run for so many seconds makes room for another tenant's and goes on at low
 #: priority.

@@ -29,7 +29,7 @@ from sfumato.service.settings import Settings
 from sfumato.service.work import weigh_release
 
 if TYPE_CHECKING:
-    from sfumato.execution.serving import Copies, Group
+    from sfumato.execution.on_ray.serving import Copies, Group
 
 _LOCALIZER, _SHARD = "sfumato-localizer", "sfumato-shard-{}"
 _CPUS, _SHARD_CPUS = 0.5, 0.1  # of the cluster, for each copy
@@ -99,7 +99,7 @@ class Localizer:
 
     @cached_property
     def _shards(self) -> list[Copies]:
-        from sfumato.execution.serving import Copies
+        from sfumato.execution.on_ray.serving import Copies
 
         return [Copies(_SHARD.format(number)) for number in range(self._settings.shards)]
 
@@ -180,7 +180,7 @@ def fleet(settings: Settings) -> Iterator[Copies | None]:
         yield None
         return
     from sfumato.execution.choose import started
-    from sfumato.execution.serving import Copies, deploy, withdraw
+    from sfumato.execution.on_ray.serving import Copies, deploy, withdraw
 
     groups = _groups(settings)
     with started(settings.on) as execution:
@@ -200,7 +200,7 @@ def fleet(settings: Settings) -> Iterator[Copies | None]:
 
 
 def _groups(settings: Settings) -> list[Group]:
-    from sfumato.execution.serving import Group
+    from sfumato.execution.on_ray.serving import Group
 
     shards = [
         Group(

@@ -45,7 +45,7 @@ from sfumato.service.state import make_service
 from sfumato.service.storage import Store
 
 if TYPE_CHECKING:
-    from sfumato.execution.serving import Copies
+    from sfumato.execution.on_ray.serving import Copies
 
 WORKER_SETTINGS = "SFUMATO_WORKER_SETTINGS"
 _RUN = "sfumato-run-"

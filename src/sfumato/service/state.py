@@ -21,7 +21,7 @@ from sfumato.service.storage import Store
 from sfumato.service.work import plan_for_map
 
 if TYPE_CHECKING:
-    from sfumato.execution.serving import Copies
+    from sfumato.execution.on_ray.serving import Copies
 
 _DAY = 86_400.0
 _PLAN_NICE = 10  # plans give way to queries

@@ -18,8 +18,10 @@ from sfumato.device.mechanisms import Plain, SubsetMechanism
 from sfumato.server.localize import LocalizeOptions, localize
 from sfumato.server.mapping.map import Map
 from sfumato.server.mapping.scenes import join_maps
+from sfumato.server.motion import Frame
 from sfumato.server.pose import PoseOptions
 from sfumato.server.retrieval import RetrievalOptions
+from sfumato.server.sequence import localize_sequence
 from sfumato.server.shards.packing import pack, unpack
 from sfumato.server.shards.regions import group_images
 from sfumato.server.shards.shard import Message
@@ -177,6 +179,48 @@ def test_messages_survive_the_way_through_bytes(world: Map, folders: dict[int, P
     for damaged in (whole[:-1], whole + b"!", b"", whole[:12]):
         with pytest.raises(DamagedFile, match="message of a shard"):
             unpack(damaged)
+
+
+def moving(epsilon: float, motion: float = 0.1) -> list[Frame]:
+    """Three frames of a device that goes sideways, and says that it went so far each time."""
+    made = []
+    for number in range(3):
+        features, _ = ROOM.look(pose_at(0.5 + 0.1 * number, 0.1, 0.8), seed=20 + number)
+        mechanism = SubsetMechanism(epsilon, 1, DICTIONARY)
+        release = mechanism.release(features, rng=SeededRandom(number), camera=CAMERA)
+        made.append(Frame(release, pose_at(motion * number, 0.0, 0.0)))
+    return made
+
+
+@pytest.mark.parametrize("by_words", [True, False])
+def test_a_sequence_is_answered_as_by_the_whole_map(
+    world: Map, folders: dict[int, Path], by_words: bool
+) -> None:
+    """Found by words, by positions alone, and where the motion contradicts what is seen."""
+    limit = FEW.pose.max_log10_chance if by_words else -np.inf
+    options = replace(FEW, pose=PoseOptions(max_log10_chance=limit))
+    sharded = ShardedMap.load(folders[3])
+    for asked, is_found in ((moving(7.0), True), (moving(9.0, motion=9.0), False)):
+        whole = localize_sequence(asked, world, options=options)
+        assert [one.localized for one in whole] == [is_found] * 3
+        for found, one in zip(
+            localize_sequence(asked, sharded, options=options), whole, strict=True
+        ):
+            assert_same(found, one)
+
+
+@pytest.mark.parametrize("step", ["vote", "cut"])
+def test_a_sequence_says_where_a_shard_was_lost(folders: dict[int, Path], step: str) -> None:
+    sharded, asked = ShardedMap.load(folders[3]), moving(9.0)
+    told = [
+        localize_sequence(asked, replace(sharded, ask=losing(sharded.ask, lost, step=step)))
+        for lost in range(3)
+    ]
+    for found in (one for answers in told for one in answers):
+        assert found.searched < 1
+        assert "could not be looked at" in (
+            (found.warning if found.localized else found.reason) or ""
+        )
 
 
 @pytest.mark.parametrize("step", ["vote", "cut"])

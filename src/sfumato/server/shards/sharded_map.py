@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,31 +69,45 @@ class ShardedMap:
             )
         return index
 
-    def excerpt(
+    def excerpts(
         self,
-        release: KeypointRelease,
+        releases: Sequence[KeypointRelease],
         options: RetrievalOptions,
         words_each: int = 1,
         shortlist: Rows | None = None,
-    ) -> MapExcerpt:
-        """Ask the shards for all that this query needs of the map."""
+    ) -> tuple[MapExcerpt, ...]:
+        """Ask the shards for all that these releases need of the map; each gets the same images."""
         if not 1 <= options.region_size <= MOST_COVISIBLE:
             raise InvalidInput(
                 f"region_size must be between 1 and {MOST_COVISIBLE} for a map in shards, got "
                 f"{options.region_size}; they know no more images that see the same points."
             )
-        query = _Query(self, release, words_each)
+        lost: set[int] = set()
+        queries = [_Query(self, release, words_each, lost) for release in releases]
         if shortlist is None:
-            query.vote(options.num_searched(self.head.num_seeing))
-        return query.gathered(options, shortlist)
+            for query in queries:
+                query.vote(options.num_searched(self.head.num_seeing))
+        while True:  # where a shard is lost meanwhile, images are chosen again among the rest
+            num_lost = len(lost)
+            chosen = [query.chosen(options, shortlist) for query in queries]
+            images = np.unique(np.concatenate([wanted for _, wanted in chosen]))
+            found = tuple(
+                query.cut_out(images, voted, is_shortlist=shortlist is not None)
+                for query, (voted, _) in zip(queries, chosen, strict=True)
+                if len(lost) == num_lost
+            )
+            if len(lost) == num_lost:
+                return found
 
 
 class _Query:
-    """One release and the shards it is asked of."""
+    """One release and the shards it is asked of; those that do not answer are lost to all."""
 
-    def __init__(self, world: ShardedMap, release: KeypointRelease, words_each: int) -> None:
+    def __init__(
+        self, world: ShardedMap, release: KeypointRelease, words_each: int, lost: set[int]
+    ) -> None:
         self._head, self._ask_all, self._release = world.head, world.ask, release
-        self._lost: set[int] = set()
+        self._lost = lost
         self._votes: Mapping[int, Message] = {}
         if isinstance(release, WordRelease):
             index = world.word_index_of(release, words_each=words_each)
@@ -137,36 +151,35 @@ class _Query:
         best = np.argsort(image) if is_small else np.lexsort((image, -score))[:count]
         return image[best], together[best]
 
-    def gathered(self, options: RetrievalOptions, shortlist: Rows | None) -> MapExcerpt:
-        """Cut out what is needed; where a shard is lost meanwhile, choose again among the rest."""
+    def chosen(self, options: RetrievalOptions, shortlist: Rows | None) -> tuple[Rows, Rows]:
+        """The images to search, best first, and all that are needed for it."""
+        if shortlist is None:
+            voted, together = self._voted(options.num_searched(self._head.num_seeing))
+            wanted = np.append(voted, together[:, : options.region_size])
+            wanted = wanted[wanted >= 0]
+        else:
+            wanted = voted = self._there(np.asarray(shortlist, dtype=np.int64))
+        return voted, self._there(wanted)
+
+    def _there(self, images: Rows) -> Rows:
+        """Those whose shard is not lost."""
+        return images[~np.isin(self._head.shard_of_image[images], list(self._lost))]
+
+    def cut_out(self, images: Rows, voted: Rows, *, is_shortlist: bool) -> MapExcerpt:
+        """These images, rising, as one small map with the release's candidates in it."""
         home = self._head.shard_of_image
-        while True:
-            if shortlist is None:
-                voted, together = self._voted(options.num_searched(self._head.num_seeing))
-                wanted = np.unique(np.append(voted, together[:, : options.region_size]))
-                wanted = wanted[wanted >= 0]
-            else:
-                voted = np.asarray(shortlist, dtype=np.int64)
-                voted = voted[~np.isin(home[voted], list(self._lost))]
-                wanted = np.unique(voted)
-            wanted = wanted[~np.isin(home[wanted], list(self._lost))]
-            own = {int(shard): wanted[home[wanted] == shard] for shard in np.unique(home[wanted])}
-            num_lost = len(self._lost)
-            cuts = self._ask(
-                {
-                    shard: {"ask": "cut", "images": images} | self._weight | self._candidates[shard]
-                    for shard, images in own.items()
-                }
-            )
-            if len(self._lost) == num_lost:
-                break
-        parts = [(own[shard], cut) for shard, cut in sorted(cuts.items())]
-        world, images, candidates = join_cuts(parts, self._head)
-        chosen = new_numbers(voted, images)
-        searched = 1 - float(np.isin(home, list(self._lost)).mean())
-        return MapExcerpt(
-            world, candidates, chosen, None if shortlist is None else chosen, searched
+        own = {int(shard): images[home[images] == shard] for shard in np.unique(home[images])}
+        cuts = self._ask(
+            {
+                shard: {"ask": "cut", "images": part} | self._weight | self._candidates[shard]
+                for shard, part in own.items()
+            }
         )
+        parts = [(own[shard], cut) for shard, cut in sorted(cuts.items())]
+        world, known, candidates = join_cuts(parts, self._head)
+        found = new_numbers(voted, known)
+        searched = 1 - float(np.isin(home, list(self._lost)).mean())
+        return MapExcerpt(world, candidates, found, found if is_shortlist else None, searched)
 
     def _find_nearest(self) -> tuple[Rows, NDArray[np.float64]]:
         """Pairs of a sent descriptor and an observation that are each other's nearest."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from sfumato.detectors import DETECTORS, Detector, YoloFile, find_detectors
 from sfumato.dictionary import Dictionary
+from sfumato.execution import current
 from sfumato_papers.harness.command import Report, make_command
 from sfumato_papers.harness.options import needed
 from sfumato_papers.ldp_feat.attacker_knowledge import load_words
@@ -63,6 +64,7 @@ def _run(settings: Settings, path: Path) -> None:
         dictionary=ldp,
         database=None if knowledge is None else knowledge.words,
     )
+    current().check_path(path.parent)  # where workers read and write
     run_inversion(squares, releases, networks, settings, judge, file)
 
 

@@ -23,6 +23,7 @@ from sfumato.core.releases import KeypointRelease
 from sfumato.core.storage import write_file
 from sfumato.core.types import Features
 from sfumato.dictionary import Dictionary
+from sfumato.execution.threads import Threads
 from sfumato.features.extractors import find_extractor
 from sfumato.privacy.defence import PLAIN, Defence
 from sfumato_papers.harness.work import show_progress
@@ -78,9 +79,12 @@ class Networks:
         dictionary: Dictionary | None = None,
         database: Dictionary | None = None,
     ) -> None:
-        self.folder, self.settings = folder, settings
+        self.folder, self.settings = folder.resolve(), settings
         self._dictionary, self._database = dictionary, database
         self._open: dict[str, Inverter] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_open": {}}  # a worker opens its own
 
     def has(self, wanted: Wanted) -> bool:
         """Whether it is there without training."""
@@ -92,7 +96,8 @@ class Networks:
             path = self._file(wanted)
             if path is None:
                 path = self._train(wanted)
-            self._open[wanted.name] = Inverter(path, threads=self.settings.threads)
+            threads = self.settings.threads or Threads.only
+            self._open[wanted.name] = Inverter(path, threads=threads)
         return self._open[wanted.name]
 
     def facts(self, wanted: Wanted) -> Facts:

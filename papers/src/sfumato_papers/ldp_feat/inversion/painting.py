@@ -21,8 +21,8 @@ from sfumato.core.releases import KeypointRelease
 from sfumato.features.extractors import find_extractor
 from sfumato.privacy.defence import Defence
 from sfumato_papers.harness.options import Checked, option
-from sfumato_papers.harness.work import evenly, tracked
-from sfumato_papers.ldp_feat.inversion.networks import Networks, Wanted
+from sfumato_papers.harness.work import evenly, worked_through
+from sfumato_papers.ldp_feat.inversion.networks import Facts, Networks, Wanted
 from sfumato_papers.ldp_feat.inversion.outcomes import Outcome, OutcomeFile, Setting
 from sfumato_papers.ldp_feat.inversion.releases import (
     RECOVERIES,
@@ -169,7 +169,7 @@ def run_inversion(
     a budget, or are put down as absent with the reason.
     """
     shown = {p.name for p in evenly(pictures, settings.num_shown)} if settings.num_shown else set()
-    run = _Run(releases, networks, judge, file, mean_colour(pictures), shown)
+    run = _Run(_Painter(releases, networks, mean_colour(pictures)), judge, file, shown)
     file.tell("lpips", judge.without)
     rows = settings.rows()
     needed = {row: wanted for row in rows if (wanted := network_of(row)) is not None}
@@ -187,10 +187,14 @@ def run_inversion(
 
 
 def _fill(run: _Run, pictures: Sequence[Picture], rows: Sequence[Setting]) -> None:
-    for picture in tracked(pictures, "painting pictures"):
-        for row in rows:
-            if not run.file.has(row, picture.name):
-                run.make(picture, row)
+    todo = [
+        (picture, row)
+        for picture in pictures
+        for row in rows
+        if not run.file.has(row, picture.name)
+    ]
+    for painted in worked_through(_Painter.paint, todo, "painting pictures", run.painter):
+        run.write_down(painted)
 
 
 def network_of(row: Setting) -> Wanted | None:
@@ -204,41 +208,40 @@ def network_of(row: Setting) -> Wanted | None:
     return Wanted("raw", Defence(extractor=row.defence.extractor))
 
 
+@dataclass(frozen=True, eq=False)
+class _Painted:
+    """What came of one row of one picture; network None for a flat colour."""
+
+    picture: Picture
+    row: Setting
+    made: NDArray[np.float32]
+    num_keypoints: int
+    num_bytes: int
+    seconds: float
+    network: Facts | None
+
+
 @dataclass(frozen=True)
-class _Run:
+class _Painter:
+    """All that it takes to send, recover and paint; workers have one each."""
+
     releases: Releases
     networks: Networks
-    judge: Judge
-    file: OutcomeFile
     colour: NDArray[np.float32]
-    shown: set[str]
 
-    def make(self, picture: Picture, row: Setting) -> None:
-        """Send, recover, paint, judge and write down one row of one picture."""
+    def paint(self, item: tuple[Picture, Setting]) -> _Painted:
+        picture, row = item
         sent = self.releases.sent(picture, row.defence)
         wanted = network_of(row)
         read, seconds = timed(lambda: self._read(picture, row))
-        if wanted is None:
-            made = np.broadcast_to(self.colour, picture.pixels.shape)
-        else:
-            self.file.tell(f"network {wanted.name}", asdict(self.networks.facts(wanted)))
+        made, facts = np.broadcast_to(self.colour, picture.pixels.shape), None
+        if wanted is not None:
             level = self.releases.level(row.defence) if wanted.kind == "words" else None
-            painter = self.networks.find(wanted)
+            painter, facts = self.networks.find(wanted), self.networks.facts(wanted)
             one_look = self.networks.settings.one_look
             made = painter.reconstruct(read, dictionary=level, one_look=one_look).picture
-        if picture.name in self.shown:
-            self._keep(picture, row, made)
-        self.file.add(
-            Outcome(
-                setting=row,
-                picture=picture.name,
-                measures=self.judge.judge(picture, made),
-                num_keypoints=len(sent),
-                num_bytes=len(sent.to_bytes()) if row.attack not in BASELINES else 0,
-                seconds=seconds,
-                network="" if wanted is None else wanted.name,
-            )
-        )
+        num_bytes = len(sent.to_bytes()) if row.attack not in BASELINES else 0
+        return _Painted(picture, row, made, len(sent), num_bytes, seconds, facts)
 
     def _read(self, picture: Picture, row: Setting) -> KeypointRelease:
         if row.attack in RECOVERIES:
@@ -246,6 +249,33 @@ class _Run:
         if row.attack == "posterior":
             return self.releases.guessed(picture, row.defence)
         return self.releases.sent(picture, row.defence)
+
+
+@dataclass(frozen=True)
+class _Run:
+    painter: _Painter
+    judge: Judge
+    file: OutcomeFile
+    shown: set[str]
+
+    def write_down(self, painted: _Painted) -> None:
+        """Judge what was painted and write it to disk."""
+        picture, row, network = painted.picture, painted.row, painted.network
+        if network is not None:
+            self.file.tell(f"network {network.name}", asdict(network))
+        if picture.name in self.shown:
+            self._keep(picture, row, painted.made)
+        self.file.add(
+            Outcome(
+                setting=row,
+                picture=picture.name,
+                measures=self.judge.judge(picture, painted.made),
+                num_keypoints=painted.num_keypoints,
+                num_bytes=painted.num_bytes,
+                seconds=painted.seconds,
+                network="" if network is None else network.name,
+            )
+        )
 
     def _keep(self, picture: Picture, row: Setting, made: NDArray[np.float32]) -> None:
         folder = self.file.path.parent / PICTURES / Path(picture.name).stem

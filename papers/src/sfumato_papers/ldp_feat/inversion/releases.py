@@ -166,10 +166,13 @@ class Releases:
     def __init__(
         self, knowledge: Knowledge | None, dictionary: Dictionary | None, kept: Path
     ) -> None:
-        self.knowledge, self.dictionary, self._kept = knowledge, dictionary, kept
+        self.knowledge, self.dictionary, self._kept = knowledge, dictionary, kept.resolve()
         self._known = knowledge.fingerprint if knowledge else ""
         self._last: dict[tuple[str, object], Any] = {}
         self._levels: dict[int, Dictionary] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_last": {}, "_levels": {}}  # a worker makes its own
 
     def level(self, defence: Defence) -> Dictionary | None:
         """The dictionary at the size a defence uses; None for one without words."""

@@ -17,6 +17,10 @@ from sfumato.core.extras import need
 from sfumato.execution.messages import Answer, answer
 from sfumato.execution.nodes import translated
 
+need("ray", "serving on Ray", "starlette", "fastapi", "aiohttp", "watchfiles", "opencensus")
+
+from ray import serve  # noqa: E402
+
 _HEALTH_SECONDS = 1.0  # between two looks at a copy
 _NOTICED_SECONDS = 10.0  # a copy that says nothing for so long is replaced
 _AGAIN_SECONDS = 0.05
@@ -42,7 +46,6 @@ class Group:
 
 def deploy(groups: Iterable[Group]) -> None:
     """Start all groups and wait until they answer; groups of the same name are replaced."""
-    serve = _ray_serve()
     serve.start(proxy_location="Disabled")
     targets = []
     for group in groups:
@@ -73,7 +76,6 @@ def deploy(groups: Iterable[Group]) -> None:
 
 def withdraw(groups: Iterable[Group]) -> None:
     """End all groups; nobody waits until they have."""
-    serve = _ray_serve()
     for group in groups:
         serve.delete(group.name, _blocking=False)
 
@@ -82,7 +84,7 @@ class Copies:
     """The copies that answer under a name, from anywhere in the cluster."""
 
     def __init__(self, name: str) -> None:
-        self._handle = _ray_serve().get_app_handle(name)
+        self._handle = serve.get_app_handle(name)
 
     def call(self, method: str, *args: Any) -> Call:
         return Call(lambda: self._handle.call.remote(method, args))
@@ -138,10 +140,3 @@ class _Copy:
 
     def check_health(self) -> None:
         self._made.check_health()
-
-
-def _ray_serve() -> Any:
-    need("ray", "serve on Ray", "ray")
-    from ray import serve
-
-    return serve

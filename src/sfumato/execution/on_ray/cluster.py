@@ -1,8 +1,7 @@
-"""Work on a Ray cluster: tasks for maps, actors for what lives on. Ray is imported here alone.
+"""A cluster that this process joins, from inside or as a client.
 
 Every node needs this version of sfumato and this version of Ray, which is checked when a cluster
-is joined. Nothing is sent to anybody: usage reports of Ray are off, and so is its dashboard where
-a cluster is started here.
+is joined.
 """
 
 from __future__ import annotations
@@ -10,32 +9,27 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
+
+import ray
+from ray import exceptions as failures
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from sfumato import __version__
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.extras import need
 from sfumato.execution.base import Actor, Execution, Shared, Value
-from sfumato.execution.messages import Answer, MappedFile, Packed, answer, opened, use_one_core
+from sfumato.execution.messages import MappedFile
 from sfumato.execution.nodes import check_answers, sees, spelled, translated, versions
+from sfumato.execution.on_ray.actors import NAMESPACE, RayActor, start_worker
 from sfumato.execution.pool import Pool
 
-need("ray", "work on Ray", "ray")
-os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-os.environ.setdefault("RAY_worker_niceness", "0")  # of a cluster started here: as our processes
-
-import ray  # noqa: E402
-from ray import exceptions as failures  # noqa: E402
-from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy  # noqa: E402
-
-NAMESPACE = "sfumato"
 _SECONDS_TO_START = 120.0  # of a worker on each node
+_CLIENT_TRIES = 3
 _AHEAD = 2  # items that a worker has: while it does one the next is on its way
-_answers = ThreadPoolExecutor(1, thread_name_prefix="sfumato-answers")
 _cluster: Any = ray  # whose functions are not all typed
 _QUIET: dict[str, Any] = {"namespace": NAMESPACE, "log_to_driver": False, "logging_level": "ERROR"}
 
@@ -56,8 +50,9 @@ def connect(on: str, workers: int | None = None) -> OnRay:
 def _join(on: str, workers: int | None) -> None:
     try:
         if on != "ray":
+            need("ray", "joining a cluster from outside", "grpc")
             check_answers(on)
-            ray.init(on, **_QUIET)
+            _join_as_client(on)
             return
         address = os.environ.get("RAY_ADDRESS", "auto")
         if address not in ("auto", "local"):
@@ -70,13 +65,28 @@ def _join(on: str, workers: int | None) -> None:
     except InvalidInput:
         raise
     except (ConnectionError, RuntimeError, ValueError) as error:
-        reason = str(error).strip().split("\n")[0]
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = " ".join(dict.fromkeys([*lines[:1], *lines[-1:]])).rstrip(".")
         if "ersion" in str(error):
             raise Mismatch(
                 f"the cluster must run Ray {ray.__version__} on Python "
                 f"{platform.python_version()} as this machine does ({reason}); install the same."
             ) from error
-        raise InvalidInput(f"no Ray cluster can be joined at {on}: {reason}") from error
+        raise InvalidInput(
+            f"no Ray cluster can be joined at {on}: {reason}; start one with `ray start --head`, "
+            "and where it asks for a token set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN_PATH."
+        ) from error
+
+
+def _join_as_client(address: str) -> None:
+    """A head that is busy may not start a client's process in the 30 s that Ray gives it."""
+    for left in reversed(range(_CLIENT_TRIES)):
+        try:
+            ray.init(address, **_QUIET)
+            return
+        except ConnectionError:
+            if not left:
+                raise
 
 
 class OnRay(Execution):
@@ -87,7 +97,7 @@ class OnRay(Execution):
         self.workers = workers or int(_cluster.cluster_resources().get("CPU", 0))
         if not self.workers:
             raise InvalidInput("the Ray cluster has no processors to work on; add a node to it.")
-        self._pool = Pool(self.workers, _start_worker, ahead=_AHEAD)
+        self._pool = Pool(self.workers, start_worker, ahead=_AHEAD)
         ours = versions()
         for theirs in self._on_every_node(versions):
             if theirs != ours:
@@ -163,134 +173,3 @@ class OnRay(Execution):
                 f"({str(error.cause).splitlines()[0]}); install the same version on every node."
             ) from error
         return found
-
-
-class RayActor:
-    """An actor somewhere in the cluster. It may be sent to other actors."""
-
-    def __init__(self, kind: Callable[..., Any] | None, args: tuple[Any, ...], **options: Any):
-        self._recipe, self._options = (kind, args), options
-        self._handle: Any = None
-        if kind is not None:
-            self.restart()
-
-    @classmethod
-    def named(cls, name: str) -> RayActor | None:
-        """The actor that this or another process started under this name."""
-        found = cls(None, ())
-        try:
-            found._handle = ray.get_actor(name, namespace=NAMESPACE)
-        except ValueError:
-            return None
-        return found
-
-    def call(self, method: str, *args: Any, **named: Any) -> Future[Any]:
-        return _future_of(self._handle.call.remote(method, Packed.of(args, named)))
-
-    def is_ready(self) -> Future[Any]:
-        """Done when it runs somewhere."""
-        return _future_of(self._handle.ping.remote())
-
-    def is_alive(self) -> bool:
-        asked = self._handle.ping.remote()
-        if not ray.wait([asked], timeout=1.0)[0]:
-            return True  # it is busy with calls that came before
-        try:
-            ray.get(asked)
-        except failures.RayError:
-            return False
-        return True
-
-    def restart(self) -> None:
-        if self._recipe[0] is None:
-            raise InvalidInput("an actor is restarted by whoever started it.")
-        if self._handle is not None:
-            self.stop()
-        self._handle = self._remote()
-
-    def _remote(self) -> Any:
-        make = ray.remote(_Holder).options(namespace=NAMESPACE, **self._options)
-        return make.remote(Packed.of(*self._recipe))
-
-    def stop(self) -> None:
-        ray.kill(self._handle)
-
-
-class _Holder:
-    """What a Ray actor is: an object, and the way to call it."""
-
-    def __init__(self, recipe: Packed) -> None:
-        use_one_core()
-        self._made = answer(_make, recipe)
-
-    def call(self, method: str, given: Packed) -> Answer:
-        if self._made.error is not None:
-            return self._made
-        return answer(_ask, self._made.result, method, given)
-
-    def ping(self) -> Answer:
-        return self._made
-
-
-def _make(recipe: Packed) -> Any:
-    kind, args = recipe.open()
-    return kind(*args)
-
-
-def _ask(made: Any, method: str, given: Packed) -> Any:
-    args, named = given.open()
-    return getattr(made, method)(*args, **named)
-
-
-class _Worker(RayActor):
-    """One of those that maps are spread over."""
-
-    def call(self, method: str, *args: Any, **named: Any) -> Future[Any]:
-        work, shared, item = args
-        return _future_of(self._handle.run.remote(Packed.of(work, item), shared))
-
-    def _remote(self) -> Any:
-        return ray.remote(_Work).options(num_cpus=1, max_restarts=0).remote()
-
-
-class _Work:
-    """What a worker is: it runs functions, and holds the values shared with the present ones."""
-
-    def __init__(self) -> None:
-        use_one_core()
-        self._values: dict[str, Any] = {}
-
-    def ping(self) -> Answer:
-        return Answer()
-
-    def run(self, call: Packed, shared: list[Any]) -> Answer:
-        return answer(self._run, call, shared)
-
-    def _run(self, call: Packed, shared: list[Any]) -> Any:
-        work, item = call.open()
-        known = self._values
-        self._values = {
-            name: known[name] if name in known else opened(ray.get(ref))
-            for name, ref in ((ref.hex(), ref) for ref in shared)
-        }
-        return work(*(self._values[ref.hex()] for ref in shared), item)
-
-
-def _start_worker() -> tuple[Actor, Future[Any]]:
-    made = _Worker(_Work, ())
-    return made, made.is_ready()
-
-
-def _future_of(ref: Any) -> Future[Any]:
-    """What a call gives, with the errors of Ray as ours."""
-    future: Future[Any] = Future()
-
-    def hand_on(done: Future[Any]) -> None:
-        try:
-            future.set_result(done.result().value())
-        except Exception as error:  # noqa: BLE001 - raised again where the result is wanted
-            future.set_exception(translated(error))
-
-    # Ray calls back on a thread that its own calls wait for: what follows needs another.
-    ref.future().add_done_callback(lambda done: _answers.submit(hand_on, done))
-    return future

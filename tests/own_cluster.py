@@ -35,6 +35,7 @@ def own_cluster(*more: str, store_bytes: int = 100_000_000, **settings: str) -> 
     settings  of Ray, by the names of their variables
     """
     port = free_port()
+    others = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
     with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp") as short:  # sockets lie in it
         head = subprocess.Popen(
             [
@@ -46,7 +47,7 @@ def own_cluster(*more: str, store_bytes: int = 100_000_000, **settings: str) -> 
             ],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, "RAY_worker_niceness": "0", **settings},
+            env={**others, "RAY_worker_niceness": "0", **settings},
         )
         try:
             wait_for(port)

@@ -13,17 +13,29 @@ import numpy as np
 
 import sfumato as sf
 from queries import NESTED, PROBLEM
+from recoveries import PUBLIC, WORDS, crowded, worded
 from server.mapping.worlds import write_scene
+from sfumato.adversary.invert.crops import CropSource, find_pictures
+from sfumato.adversary.invert.data import DataOptions, PaintRecipe, View
+from sfumato.adversary.invert.sparse import MapOptions
 from sfumato.classification import DebiasedNaiveBayes, PerturbedKNN
+from sfumato.cli.attack_plans import Attacker, attack_file
 from sfumato.core.codes import Codes
 from sfumato.core.randomness import SeededRandom
+from sfumato.execution import current
 from sfumato.features import extract_folder, list_feature_names, read_features
 from sfumato.privacy.plan import plan
 from sfumato.privacy.plan_grid import Grid
 from sfumato.server.mapping import build_map_from_scenes
+from sfumato_papers.harness.outcomes import read_records
+from sfumato_papers.ldp_feat.inversion import painting as inversion
+from sfumato_papers.ldp_feat.inversion.networks import Networks
+from sfumato_papers.ldp_feat.inversion.outcomes import OutcomeFile, read_outcomes
+from sfumato_papers.ldp_feat.inversion.releases import Judge, Releases, load_squares
 from sfumato_papers.ldp_feat.localization import run_localization
 from sfumato_papers.ldp_feat.localization_predictions import read_predictions
 from sfumato_papers.ldp_feat.localization_settings import Settings
+from sfumato_papers.ldp_feat.recovery import lifts as recovery
 from synthetic import DICTIONARY, MAPPING_POSES, make_map, make_room
 
 
@@ -125,6 +137,70 @@ def learn(folder: Path) -> Any:
     )
 
 
+def attack_many(folder: Path) -> Any:
+    """Releases of a folder, one of which cannot be read."""
+    folder.mkdir(parents=True)
+    WORDS.save(folder / "words")
+    for number in range(3):
+        data = worded(epsilon=6.0 + number)[0].to_bytes()
+        (folder / f"{number}.sfr").write_bytes(data if number < 2 else data[:-1])
+    attacker = Attacker(str(folder / "words"), str(folder / "words"))
+    found = list(current().map(attack_file, sorted(folder.glob("*.sfr")), attacker, folder))
+    for one in found:
+        for row in one.get("attacks", ()):
+            row.pop("seconds", None)
+    assert ["error" in one for one in found] == [False, False, True]
+    return found, [file_digest(folder / f"{number}.npz") for number in range(2)]
+
+
+def attack_lifts(folder: Path) -> Any:
+    settings = recovery.Settings(
+        attacks=("nearest", "vertex"), dimensions=(2,), strategies=("sub-hybrid",), num_keypoints=5
+    )
+    pictures = {f"{seed}.png": crowded(40, seed) for seed in (1, 2)}
+    path = folder / "recoveries.jsonl"
+    file = recovery.open_results(path, pictures, WORDS, PUBLIC, settings)
+    recovery.run_recover(pictures, WORDS, PUBLIC, settings, file)
+    return [
+        {name: value for name, value in record.items() if "seconds" not in name}
+        for record in read_records(path)
+    ]
+
+
+def paint(folder: Path) -> Any:
+    """By the shipped network, and in one colour."""
+    settings = inversion.Settings(parts=("raw",), one_look=True, num_shown=0)
+    pictures, _ = load_squares(write_pictures(folder / "pictures", 2), None)
+    file = OutcomeFile(folder / "outcomes.jsonl", {})
+    networks = Networks(folder / "networks", settings)
+    releases = Releases(None, None, folder / "recovered")
+    inversion.run_inversion(pictures, releases, networks, settings, Judge(), file)
+    found = [asdict(one) for one in read_outcomes(file.path).outcomes]
+    for one in found:
+        del one["seconds"]
+    assert len(found) == 4
+    return found
+
+
+def prepare_crops(folder: Path) -> Any:
+    """What a device sends is part of the view, and cannot be handed to workers."""
+    view = View(release=lambda features, seed: features)
+    recipe = PaintRecipe(view, DataOptions(crop=64, variants=2), MapOptions(multiple=16))
+    pictures = find_pictures(write_pictures(folder / "pictures"), 64)
+    source = CropSource(pictures, recipe, 3, folder / "cache")
+    made = source.prepare(2, 4)
+    found = {path.name: file_digest(path) for path in (folder / "cache").iterdir()}
+    assert 6 <= made == len(found)
+    assert source.prepare(2, 4) == 0
+    examples = [example.encoded.rows for step in range(2) for example in source.batch(step, 4)]
+    assert len([*(folder / "cache").iterdir()]) == made  # training finds all of them
+    return found, digest(*examples)
+
+
+def file_digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
 EVERY: tuple[Callable[[Path], Any], ...] = (
     build_words,
     build_words_of_pictures,
@@ -133,4 +209,8 @@ EVERY: tuple[Callable[[Path], Any], ...] = (
     make_plan,
     predict,
     learn,
+    attack_many,
+    attack_lifts,
+    paint,
+    prepare_crops,
 )

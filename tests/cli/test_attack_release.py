@@ -97,3 +97,57 @@ def test_bad_files_end_with_one_sentence(
     ):
         assert sfumato("attack", "release", *words) == 2
         assert len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+def test_a_folder_is_attacked_release_by_release_here_or_by_workers(
+    tmp_path: Path, words: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "sent"
+    folder.mkdir()
+    for number in range(2):
+        written(folder / f"{number}.sfr", worded(epsilon=6.0, draw=number)[0].to_bytes())
+    written(folder / "torn.sfr", b"no release")
+    known = ("--dictionary", words)
+    shown = {}
+    for name, more in (("here", ()), ("there", ("--workers", 2))):
+        out = tmp_path / name
+        shown[name] = sfumato_json("attack release", capsys, folder, *known, "-o", out, *more)
+        assert sorted(path.name for path in out.iterdir()) == ["0.npz", "1.npz"]
+    first, second, torn = shown["here"]["releases"]
+    assert "a release has at least" in torn["error"]
+    (alone,) = (
+        row
+        for row in sfumato_json("attack release", capsys, folder / "0.sfr", *known)["attacks"]
+        if row["attack"] == "posterior"
+    )
+    for one, other in zip((first, second), shown["there"]["releases"], strict=False):
+        assert one["attacks"][0]["answered"] == other["attacks"][0]["answered"]
+    assert first["attacks"][0]["answered"] == alone["answered"]
+    for part in ("0.npz", "1.npz"):
+        assert (tmp_path / "here" / part).read_bytes() == (tmp_path / "there" / part).read_bytes()
+    assert sfumato("attack", "release", folder, *known) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "torn.sfr not attacked" in text
+    assert "ε = 6 per descriptor" in text
+    assert "not protected: the positions" in text
+
+
+def test_options_for_one_release_or_for_many_are_refused_for_the_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "sent"
+    folder.mkdir()
+    assert sfumato("attack", "release", folder) == 2
+    assert "holds no release" in capsys.readouterr().err
+    file = written(folder / "a.sfr", worded()[0].to_bytes())
+    for words, reason in (
+        ((file, "--workers", 2), "--workers is for folders"),
+        ((folder, "--repeat", file), "--repeat is for one release"),
+        ((folder, "--others", file), "--others is for releases of subspaces"),
+        ((folder, "-o", folder), "exists already"),
+    ):
+        assert sfumato("attack", "release", *words) == 2
+        assert reason in " ".join(capsys.readouterr().err.split())
+    written(file, b"no release")
+    assert sfumato("attack", "release", folder) == 2
+    assert "none of the 1 releases can be attacked" in capsys.readouterr().err

@@ -237,3 +237,7 @@ def test_errors_of_a_cluster_become_ours(name: str, ours: type[Exception], words
     assert isinstance(translated(error), ours)
     assert words in str(translated(error))
     assert translated(same := ValueError("of the work")) is same
+    outer = type("RayTaskError", (ray_error,), {})()
+    assert isinstance(translated(outer), RuntimeError)
+    outer.cause = error  # as a client of a cluster gets it
+    assert isinstance(translated(outer), ours if name == "ObjectStoreFullError" else Exception)

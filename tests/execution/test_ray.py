@@ -207,7 +207,12 @@ def test_a_driver_that_was_killed_goes_on_where_it_was(cluster: Any, tmp_path: P
 def client_port(cluster: Any) -> Iterator[int]:
     """Where a second cluster takes clients; no disk is there to help its store."""
     port = free_port()
-    settings = {"RAY_local_fs_capacity_threshold": "0.000001"}
+    settings = {
+        "RAY_local_fs_capacity_threshold": "0.000001",
+        # A client's process ends where the client needs longer than this, by default 30 s.
+        "TIMEOUT_FOR_SPECIFIC_SERVER_S": "240",
+        "RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S": "240",
+    }
     with own_cluster(f"--ray-client-server-port={port}", store_bytes=STORE, **settings):
         wait_for(port)
         yield port

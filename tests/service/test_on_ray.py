@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,6 +59,7 @@ def service(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
             on="ray",
             shards=SHARDS,
             shard_observations=1,
+            max_replicas=2,
             plan_images=0,
         )
         try:
@@ -117,14 +121,35 @@ def test_a_killed_shard_is_told_and_comes_back(service: OnRay) -> None:
     assert service.ask().json() == service.expected
 
 
+def test_a_second_copy_is_started_under_load(service: OnRay) -> None:
+    """Two copies of what localizes at most; the answers stay the same."""
+    assert len(_processes_of("localizer")) == 1
+    end = time.monotonic() + PATIENCE
+
+    def ask() -> set[str]:
+        answers = set()
+        while len(_processes_of("localizer")) < 2 and time.monotonic() < end:
+            answers.add(service.ask().text)
+        return answers
+
+    with ThreadPoolExecutor(4) as clients:
+        answers = set().union(*(one.result() for one in [clients.submit(ask) for _ in range(4)]))
+    assert len(_processes_of("localizer")) == 2
+    assert [json.loads(answer) for answer in answers] == [service.expected]
+
+
 def _process_of_shard(number: int) -> int:
+    (found,) = _processes_of(f"shard-{number}")
+    return found
+
+
+def _processes_of(group: str) -> list[int]:
     """By the name that Ray gives its processes; of this test's own cluster."""
-    name = f"ray::ServeReplica:sfumato-shard-{number}:".encode()
+    name = f"ray::ServeReplica:sfumato-{group}:".encode()
+    found = []
     for path in Path("/proc").glob("[0-9]*"):
-        try:
+        with suppress(OSError):
             mine = f"{MARK}={os.environ[MARK]}".encode() in (path / "environ").read_bytes()
             if mine and (path / "cmdline").read_bytes().startswith(name):
-                return int(path.name)
-        except OSError:
-            continue
-    raise AssertionError("no process holds this shard")
+                found.append(int(path.name))
+    return found

@@ -15,6 +15,7 @@ from sfumato.cli.own_code import load_ready
 from sfumato.core.defaults import DEFAULT_DICTIONARY
 from sfumato.core.errors import InvalidInput, SfumatoError
 from sfumato.core.plugins import asked_for
+from sfumato.core.releases import SubspaceRelease, WordRelease
 from sfumato.execution import current
 
 
@@ -105,9 +106,10 @@ def _whole_path(text: str) -> str:
 def _check_given(attacker: Attacker, *kinds: str) -> None:
     """Refuse options that no release of these kinds has a use for."""
     if attacker.own is not None:
-        if not asked_for(load_ready(attacker.own, "an attack"), dictionary=0, database=0):
+        attack = load_ready(attacker.own, "an attack")
+        if callable(attack) and not asked_for(attack, dictionary=0, database=0):
             refuse_given("names words, and this attack asks for none", "dictionary", "public")
-    elif "subspace" not in kinds:
+    elif WordRelease.kind in kinds and SubspaceRelease.kind not in kinds:
         refuse_given("is for releases of subspaces, and this one has words", "others", "public")
 
 
@@ -217,8 +219,11 @@ def _print_all(
         for one in found:
             if "error" in one:
                 console.print(f"{one['name']} not attacked: {one['error']}", soft_wrap=True)
-        for text in dict.fromkeys(one["guarantee"] for one in attacked):
-            console.print(f"guarantee: {text}")
+        for kind in dict.fromkeys(one["kind"] for one in attacked):
+            largest = max(
+                (one for one in attacked if one["kind"] == kind), key=lambda one: one["keypoints"]
+            )
+            console.print(f"guarantee, for the largest release of {kind}: {largest['guarantee']}")
         every = dict.fromkeys(name for one in attacked for name in one["not_protected"])
         console.print(f"not protected: {', '.join(every)}")
         if output is not None:

@@ -128,10 +128,12 @@ def run(
     seed: opt.Seed = 0,
     device: Annotated[str, option("cpu, or cuda.")] = "cpu",
     mixed_precision: Annotated[bool, option("bfloat16 where it is safe; CUDA only.")] = False,
+    running: opt.Running,
     as_json: JsonFlag = False,
 ) -> None:
     """Stopped at any moment, the same command goes on from the last checkpoint. RUN/sheets shows
-    how far it is. Needs torch; nothing is downloaded.
+    how far it is. Needs torch; nothing is downloaded. Workers (--on, --workers) make the crops and
+    their features before; the network learns in this process.
 
     Example: sfumato invert train photos/ -o runs/sift --validation others/ --structure 0.5
     """
@@ -163,7 +165,7 @@ def run(
         crop=crop, variants=variants, max_keypoints=keypoints, dropout=dropout, levels=levels
     )
     view = seen.view()
-    with long_work() as progress:
+    with long_work() as progress, running.started():
         report = train_inversion(
             folders,
             output,

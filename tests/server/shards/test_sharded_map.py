@@ -13,7 +13,6 @@ import pytest
 from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch
 from sfumato.core.randomness import SeededRandom
 from sfumato.core.releases import KeypointRelease, SubspaceRelease
-from sfumato.core.types import Localization
 from sfumato.device.mechanisms import Plain, SubsetMechanism
 from sfumato.server.localize import LocalizeOptions, localize
 from sfumato.server.mapping.map import Map
@@ -25,8 +24,9 @@ from sfumato.server.sequence import localize_sequence
 from sfumato.server.shards.packing import pack, unpack
 from sfumato.server.shards.regions import group_images
 from sfumato.server.shards.shard import Message
-from sfumato.server.shards.sharded_map import Ask, ShardedMap, open_map
+from sfumato.server.shards.sharded_map import ShardedMap, open_map
 from sfumato.server.shards.stored import shard_map
+from sharded import assert_same, losing
 from support import tiny_dictionary
 from synthetic import CAMERA, make_map, make_room, pose_at
 
@@ -87,31 +87,6 @@ def lifted_release() -> KeypointRelease:
         offsets=unit + np.einsum("nm,nmd->nd", generator.normal(size=(len(unit), 2)), bases),
         bases=bases,
     )
-
-
-def assert_same(found: Localization, whole: Localization) -> None:
-    """Equal to the last bit, in everything that an answer says."""
-    assert (found.pose is None) == (whole.pose is None)
-    if found.pose is not None and whole.pose is not None:
-        assert np.array_equal(found.pose.rotation, whole.pose.rotation)
-        assert np.array_equal(found.pose.translation, whole.pose.translation)
-    if found.error is not None or whole.error is not None:
-        assert found.error is not None
-        assert whole.error is not None
-        assert np.array_equal(found.error.covariance, whole.error.covariance)
-    assert replace(found, pose=None, error=None) == replace(whole, pose=None, error=None)
-
-
-def losing(ask: Ask, *lost: int, step: str = "vote") -> Ask:
-    """Shards of which some do not answer, from one step on."""
-    gone: set[int] = set()
-
-    def partly(messages: Mapping[int, Message]) -> Mapping[int, Message]:
-        if any(message["ask"] == step for message in messages.values()):
-            gone.update(lost)
-        return ask({number: one for number, one in messages.items() if number not in gone})
-
-    return partly
 
 
 @pytest.mark.parametrize("count", SHARDS)

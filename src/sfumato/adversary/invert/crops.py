@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -22,8 +23,10 @@ from sfumato.adversary.invert.levels import even_out
 from sfumato.core.arrays import read_arrays
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput, UnreadableImage
+from sfumato.core.progress import Progress, silent
 from sfumato.core.storage import write_file
 from sfumato.core.types import Features
+from sfumato.execution import current
 from sfumato.features.extractors import extract
 from sfumato.features.folder import list_images
 from sfumato.features.image import decode_image
@@ -88,6 +91,9 @@ class Recipe(Protocol[E_co]):
     def whole(self, crop: Crop, number: int) -> E_co:
         """An example to be scored on: nothing left out, nothing changed."""
 
+    def for_crops(self) -> Recipe[Any]:
+        """What crops depend on, and nothing that cannot be sent to a worker."""
+
 
 @dataclass(frozen=True)
 class Pictures:
@@ -114,7 +120,7 @@ def find_pictures(folders: str | Path | Sequence[str | Path], side: int) -> Pict
     for folder in [folders] if isinstance(folders, str | Path) else folders:
         base = Path(folder).resolve().name
         for name in list_images(folder):
-            path = Path(folder) / name
+            path = Path(folder).resolve() / name
             try:
                 height, width = decode_image(path).shape[:2]
             except UnreadableImage:
@@ -150,12 +156,39 @@ class CropSource(Generic[E_co]):
         """The examples of one step; every picture comes once per epoch, shuffled anew."""
         examples = []
         for place in range(step * size, (step + 1) * size):
-            epoch, rank = divmod(place, len(self))
-            order = np.random.default_rng([self.seed, 1, epoch]).permutation(len(self))
-            rng = np.random.default_rng([self.seed, 2, place])
-            variant = int(rng.integers(self.recipe.options.variants))
-            examples.append(self.recipe.example(self._crop(int(order[rank]), variant), rng))
+            number, variant, rng = self._drawn(place)
+            examples.append(self.recipe.example(self._crop(number, variant), rng))
         return examples
+
+    def _drawn(self, place: int) -> tuple[int, int, np.random.Generator]:
+        """Picture and variant at a place in the run, and what the example is drawn with."""
+        epoch, rank = divmod(place, len(self))
+        order = np.random.default_rng([self.seed, 1, epoch]).permutation(len(self))
+        rng = np.random.default_rng([self.seed, 2, place])
+        return int(order[rank]), int(rng.integers(self.recipe.options.variants)), rng
+
+    def prepare(self, steps: int, size: int, progress: Progress = silent) -> int:
+        """Let the workers make the crops of so many steps; training then finds them in the cache.
+
+        They are the same as if training had made them. Ends early where the cache is full.
+        Returns how many were made.
+        """
+        if self.cache is None:
+            raise InvalidInput("crops are prepared in a cache; give one.")
+        place = current()
+        self.cache.mkdir(parents=True, exist_ok=True)
+        for folder in {self.cache, *(path.parent for path in self.pictures.paths)}:
+            place.check_path(folder)
+        drawn = dict.fromkeys(self._drawn(number)[:2] for number in range(steps * size))
+        todo = [one for one in drawn if not (self.cache / f"{self._key(*one)}.npz").exists()]
+        room = self.recipe.options.cache_gb * 1e9
+        used = sum(entry.stat().st_size for entry in self.cache.glob("*.npz"))
+        source, done = replace(self, recipe=self.recipe.for_crops()), 0
+        fitting = takewhile(lambda _: used < room, todo)
+        for written in place.map(_prepare, fitting, source):
+            used, done = used + written, done + 1
+            progress("preparing crops", done, len(todo))
+        return done
 
     def whole(self, number: int) -> E_co:
         """The middle square of one picture, scaled so that its short side fits."""
@@ -171,10 +204,13 @@ class CropSource(Generic[E_co]):
         most = self.recipe.options.max_keypoints
         return Crop(picture, extract(picture, self.recipe.extractor, max_keypoints=most))
 
-    def _crop(self, number: int, variant: int) -> Crop:
+    def _key(self, number: int, variant: int) -> str:
         levels = "levels " if self.recipe.options.levels else ""
         text = f"{self.recipe.label} {levels}{self.seed} {variant} {self.pictures.names[number]}"
-        key = hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+        return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+    def _crop(self, number: int, variant: int) -> Crop:
+        key = self._key(number, variant)
         file = None if self.cache is None else self.cache / f"{key}.npz"
         kept = None if file is None else self._read(file)
         if kept is not None:
@@ -210,6 +246,14 @@ class CropSource(Generic[E_co]):
         if self._used + len(content) <= self.recipe.options.cache_gb * 1e9:
             write_file(file, content)
             self._used += len(content)
+
+
+def _prepare(source: CropSource[Any], item: tuple[int, int]) -> int:
+    """Make one crop in the cache; its bytes."""
+    source._crop(*item)
+    assert source.cache is not None
+    file = source.cache / f"{source._key(*item)}.npz"
+    return file.stat().st_size if file.exists() else 0
 
 
 def random_crop(image: NDArray[np.uint8], side: int, rng: np.random.Generator) -> NDArray[np.uint8]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,6 +103,9 @@ class PaintRecipe:
 
     def whole(self, crop: Crop, number: int) -> Example:
         return self._with_map(crop, self.view.encode(crop.features, number))
+
+    def for_crops(self) -> PaintRecipe:
+        return replace(self, view=View(extractor=self.view.extractor))
 
     def _with_map(self, crop: Crop, encoded: Encoded) -> Example:
         pixels = map_pixels(

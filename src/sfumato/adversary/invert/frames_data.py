@@ -86,6 +86,9 @@ class FrameRecipe:
     def side(self, rng: np.random.Generator) -> int:
         return int(rng.integers(self.options.smallest, self.options.largest + 1))
 
+    def for_crops(self) -> FrameRecipe:
+        return self
+
     def example(self, crop: Crop, rng: np.random.Generator) -> FrameExample:
         o, features = self.options, crop.features
         if rng.random() >= o.upright:

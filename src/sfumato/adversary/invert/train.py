@@ -21,6 +21,7 @@ from sfumato.adversary.invert.start_from import Start
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
+from sfumato.execution import current
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,7 +180,7 @@ def train_inversion(
 
     Killed at any moment, the same call goes on from the last checkpoint and gives the same
     losses, to the last digit on the same machine with the same number of threads. Nothing is
-    downloaded.
+    downloaded. Where work is spread over workers they make the crops and their features first.
     """
     check_torch("training an inversion network")
     data, view, options = data or DataOptions(), view or View(), options or TrainOptions()
@@ -194,7 +195,7 @@ def train_inversion(
         channels=1,
     )
     recipe = PaintRecipe(view, data, wanted.map_options)
-    kept = run / "cache" if cache is None else Path(cache)
+    kept = (run / "cache" if cache is None else Path(cache)).resolve()
     source = CropSource(pictures, recipe, options.seed, kept)
     shown = CropSource(held_out, recipe, options.seed)
     wanted = replace(wanted, channels=source.whole(0).encoded.rows.shape[1])
@@ -222,5 +223,7 @@ def train_inversion(
 
     with RunLock(run):
         training = Training(make_task, wanted, options, source, settings, run, progress, tell)
+        if current().is_spread:
+            source.prepare(options.steps, options.batch, progress)
         report = training.run_all()
     return replace(report, left_out=pictures.unreadable + pictures.small)

@@ -67,7 +67,7 @@ def _join(on: str, workers: int | None) -> None:
     except (ConnectionError, RuntimeError, ValueError) as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         reason = " ".join(dict.fromkeys([*lines[:1], *lines[-1:]])).rstrip(".")
-        if "ersion" in str(error):
+        if "ersion" in reason:
             raise Mismatch(
                 f"the cluster must run Ray {ray.__version__} on Python "
                 f"{platform.python_version()} as this machine does ({reason}); install the same."
@@ -84,8 +84,8 @@ def _join_as_client(address: str) -> None:
         try:
             ray.init(address, **_QUIET)
             return
-        except ConnectionError:
-            if not left:
+        except ConnectionError as error:
+            if not left or "Initialization failure" not in str(error):
                 raise
 
 

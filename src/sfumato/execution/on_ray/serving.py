@@ -23,6 +23,7 @@ from ray import serve  # noqa: E402
 
 _HEALTH_SECONDS = 1.0  # between two looks at a copy
 _NOTICED_SECONDS = 10.0  # a copy that says nothing for so long is replaced
+_UPSCALE_SECONDS = 10.0  # of more load than the copies should have
 _AGAIN_SECONDS = 0.05
 
 
@@ -57,6 +58,7 @@ def deploy(groups: Iterable[Group]) -> None:
                     "min_replicas": group.copies,
                     "max_replicas": group.most,
                     "target_ongoing_requests": max(1, group.parallel / 2),
+                    "upscale_delay_s": _UPSCALE_SECONDS,
                 },
             }
         deployment = serve.deployment(

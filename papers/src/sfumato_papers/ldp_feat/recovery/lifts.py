@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from sfumato.dictionary import Dictionary
 from sfumato.privacy.known_truth import NUM_SUB_DATABASES, Lift, lift_picture
 from sfumato_papers.harness.options import Checked, option
 from sfumato_papers.harness.outcomes import RecordFile, read_records
-from sfumato_papers.harness.work import seed_of, tracked
+from sfumato_papers.harness.work import seed_of, worked_through
 from sfumato_papers.ldp_feat.recovery.assumptions import collisions, near_forming
 
 #: database+ looks wider than the paper (|V| = 200, |U| = 3); vertex+ knows the words W too.
@@ -113,26 +114,39 @@ def run_recover(
     file: RecordFile,
 ) -> None:
     """Attack every lift the grid asks for that the file does not hold yet."""
-    work = [
-        (name, strategy, dimension)
-        for name in pictures
-        for strategy in settings.strategies
-        for dimension in settings.dimensions
+    work = []
+    for name, features in pictures.items():
+        for strategy in settings.strategies:
+            for dimension in settings.dimensions:
+                what = {"picture": name, "strategy": strategy, "dimension": dimension}
+                has = partial(file.has, **what)
+                attacks = [one for one in settings.attacks if not has(kind="lift", attack=one)]
+                if attacks:
+                    work.append((what, features, attacks, has(kind="assumptions")))
+    for records in worked_through(_attack_lift, work, "attacking lifts", words, public, settings):
+        for record in records:
+            file.add(record)
+
+
+def _attack_lift(
+    words: Dictionary,
+    public: NDArray[Any],
+    settings: Settings,
+    item: tuple[dict[str, Any], Features, list[str], bool],
+) -> list[dict[str, Any]]:
+    """Lift one picture in one way and attack it: a record for each attack, and one more."""
+    what, features, attacks, is_known = item
+    mechanism = SubspaceLifting(
+        what["strategy"], what["dimension"], words, precision=settings.precision
+    )
+    lift = lift_picture(features, mechanism, settings.num_keypoints, seed_of(*what.values()))
+    parts = NUM_SUB_DATABASES if mechanism.strategy.startswith("sub-") else 1
+    found = [
+        {**what, **_attacked(attack, lift, words, public, mechanism, parts)} for attack in attacks
     ]
-    for name, strategy, dimension in tracked(work, "attacking lifts"):
-        what = {"picture": name, "strategy": strategy, "dimension": dimension}
-        if all(file.has(kind="lift", attack=attack, **what) for attack in settings.attacks):
-            continue
-        mechanism = SubspaceLifting(strategy, dimension, words, precision=settings.precision)
-        seed = seed_of(name, strategy, dimension)
-        lift = lift_picture(pictures[name], mechanism, settings.num_keypoints, seed)
-        parts = NUM_SUB_DATABASES if strategy.startswith("sub-") else 1
-        for attack in settings.attacks:
-            if not file.has(kind="lift", attack=attack, **what):
-                file.add({**what, **_attacked(attack, lift, words, public, mechanism, parts)})
-        is_known = not mechanism.num_adversarial or file.has(kind="assumptions", **what)
-        if not is_known and (lift.words >= 0).all():
-            file.add({"kind": "assumptions", **what, **_assumptions(lift, words, parts)})
+    if mechanism.num_adversarial and not is_known and (lift.words >= 0).all():
+        found.append({"kind": "assumptions", **what, **_assumptions(lift, words, parts)})
+    return found
 
 
 def _attacked(

@@ -263,7 +263,7 @@ def test_a_bare_ray_is_said_to_be_too_little(package: str, monkeypatch: pytest.M
     )
     serving = "sfumato.execution.on_ray.serving"
     monkeypatch.delitem(sys.modules, serving, raising=False)
-    wanted = {
+    wanted: dict[str, Callable[[], Any]] = {
         "grpc": lambda: cluster._join("ray://127.0.0.1:1", None),
         "starlette": lambda: importlib.import_module(serving),
     }

@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.gravity import Direction
 from sfumato.core.releases import KeypointRelease
 from sfumato.core.types import Localization
 from sfumato.server.mapping.map import Map
@@ -50,6 +51,9 @@ class MapInParts(Protocol):
 
     @property
     def extractor(self) -> str: ...
+
+    @property
+    def up(self) -> Direction | None: ...
 
     def excerpt(
         self,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sfumato.core.checks import check_same_extractor
 from sfumato.core.errors import InvalidInput
 from sfumato.core.geometry import unit_vectors
+from sfumato.core.gravity import Gravity
 from sfumato.core.lens import check_possible
 from sfumato.core.releases import KeypointRelease, PlainRelease, SubspaceRelease, WordRelease
 from sfumato.core.types import Camera, Localization
@@ -33,7 +34,7 @@ from sfumato.server.retrieval import (
     RetrievalOptions,
     retrieve_map_regions,
 )
-from sfumato.server.upright import Gravity
+from sfumato.server.upright import WorldGravity, gravity_in
 
 
 @dataclass(frozen=True)
@@ -56,15 +57,15 @@ def localize(
     camera: Camera | None = None,
     dictionary: Dictionary | None = None,
     shortlist: NDArray[np.int64] | None = None,
-    gravity: Gravity | None = None,
+    gravity: Gravity | WorldGravity | None = None,
     options: LocalizeOptions | None = None,
 ) -> Localization:
     """Where was this release taken? A pose, or the reason why none is given.
 
     `camera` stands in where the release carries none. `dictionary` is needed once, to file a
     map under its words. `shortlist` names images of the map and replaces retrieval. `gravity`
-    helps where a device has an IMU: two matches then fix a pose. A map may lie in several places
-    (`server/shards/`); the answer is the same, and says so where one of them did not answer.
+    helps where a device has an IMU, and the map knows which way is up. A map may lie in several
+    places (`server/shards/`); the answer is the same, and says so where one of them did not answer.
 
     >>> from sfumato.datasets import GallerySettings, load_gallery, map_scene
     >>> room = load_gallery(settings=GallerySettings(320, 240, num_mapping=8, num_queries=2))
@@ -82,12 +83,13 @@ def localize(
         raise InvalidInput("a pose needs the camera's intrinsics; the release carries none.")
     check_possible(camera)
     check_same_extractor("the map", world.extractor, "the release", release.extractor)
+    known = gravity_in(world, gravity)
     if isinstance(world, Map):
         candidates = match_release(release, world, dictionary, words_each=options.words_each)
         retrieval = retrieve_map_regions(
             release, candidates, world, options.retrieval, shortlist=shortlist
         )
-        return best_pose(retrieval, _problem(release, world, camera, gravity, options))
+        return best_pose(retrieval, _problem(release, world, camera, known, options))
     part = world.excerpt(release, options.retrieval, options.words_each, shortlist)
     retrieval = retrieve_map_regions(
         release,
@@ -97,14 +99,14 @@ def localize(
         shortlist=part.shortlist,
         voted=part.voted,
     )
-    return part.told(best_pose(retrieval, _problem(release, part.world, camera, gravity, options)))
+    return part.told(best_pose(retrieval, _problem(release, part.world, camera, known, options)))
 
 
 def _problem(
     release: KeypointRelease,
     world: Map,
     camera: Camera,
-    gravity: Gravity | None,
+    gravity: WorldGravity | None,
     options: LocalizeOptions,
 ) -> PoseProblem:
     words = release if isinstance(release, WordRelease) else None

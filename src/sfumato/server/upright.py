@@ -69,9 +69,7 @@ class MayKnowUp(Protocol):
     def up(self) -> Direction | None: ...
 
 
-def gravity_in(
-    world: MayKnowUp, gravity: Gravity | WorldGravity | None
-) -> WorldGravity | None:
+def gravity_in(world: MayKnowUp, gravity: Gravity | WorldGravity | None) -> WorldGravity | None:
     """What a device has measured, in a map that knows which way is up."""
     if gravity is None or isinstance(gravity, WorldGravity):
         return gravity

@@ -176,15 +176,15 @@ class Map:
     def known_index(self, name: str) -> InvertedIndex | None:
         """An index that was made before, in this process or beside the stored map."""
         if name not in self._indices and self.sidecars is not None:
-            if (index := self.sidecars.word_index(name)) is not None:
+            index = self.sidecars.word_index(name)
+            if index is not None:
                 self._indices[name] = index
         return self._indices.get(name)
 
     @property
     def filed_under(self) -> list[str]:
         """Fingerprints of the dictionaries that need not be given any more."""
-        stored = [] if self.sidecars is None else self.sidecars.word_indices()
-        return sorted({*self._indices, *stored})
+        return sorted({*self._indices, *(self.sidecars.word_indices() if self.sidecars else ())})
 
     def word_index_of(
         self, release: WordRelease, dictionary: Dictionary | None, *, words_each: int = 1

@@ -96,7 +96,7 @@ def exact_epsilon(row: Row) -> float | None:
     setting: Setting = row["setting"]
     if setting.epsilon is None or not math.isfinite(setting.epsilon):
         return setting.epsilon
-    answer = PrivateAnswer(setting.epsilon, setting.num_words, setting.subset_size)
+    answer = PrivateAnswer(setting.epsilon, setting.num_words, setting.subset_size or 1)
     return Composition({answer: round(row["mean_keypoints"])}).epsilon()
 
 

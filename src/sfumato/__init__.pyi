@@ -9,6 +9,7 @@ from .core.accounting import Composition as Composition
 from .core.accounting import PrivateAnswer as PrivateAnswer
 from .core.accounting import compose as compose
 from .core.errors import SfumatoError as SfumatoError
+from .core.gravity import Gravity as Gravity
 from .core.odds import Coin as Coin
 from .core.pose_error import PoseError as PoseError
 from .core.randomness import RandomSource as RandomSource

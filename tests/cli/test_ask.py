@@ -273,3 +273,25 @@ def test_a_question_whose_answer_cannot_be_shown_or_kept_costs_nothing(
     assert sfumato(*words, "--save", "/sys/x.sfr") == 2
     assert Ledger.default().spent().pictures == 0
     assert not pretend.asked
+
+
+def test_gravity_is_told_to_leave_and_not_protected(
+    things: Path, server: str, pretend: Pretend, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ask(things, server, "out.sfr", "--gravity", "0,9.7,1.4") == 2
+    assert "ask without gravity" in capsys.readouterr().err
+    assert pretend.asked == []
+    pretend.info["up"] = [0, 0, 1]
+    assert ask(things, server, "out.sfr", "--gravity", "0,9.7,1.4") == 0
+    assert "how the camera was tilted (gravity)" in " ".join(capsys.readouterr().out.split())
+    assert pretend.headers[-1]["sfumato-gravity"] == "0,0.99,0.143,2"
+    options = drawn(things, "--no-ledger", "--gravity", "0,1,0", "--gravity-error", 3)
+    assert ask(things, server, "photo.png", *options, "--json") == 0
+    sent = json.loads(capsys.readouterr().out)["sent"]
+    assert sent["gravity"] == {"in_camera": [0, 1, 0], "error_deg": 3}
+    assert "how the camera was tilted (gravity)" in sent["not_protected"]
+    assert pretend.headers[-1]["sfumato-gravity"] == "0,1,0,3"
+    assert ask(things, server, "out.sfr", "--gravity", "0,1,0", "--gravity-error", 90) == 2
+    assert ask(things, server, "out.sfr") == 0
+    assert "tilted" not in capsys.readouterr().out
+    assert "sfumato-gravity" not in pretend.headers[-1]

@@ -13,6 +13,7 @@ from commands import sfumato
 from sfumato.core.randomness import SeededRandom
 from sfumato.device.mechanisms import Plain, SubsetMechanism
 from sfumato.server.mapping.map import Map
+from sfumato.server.mapping.up import with_up
 from support import one_of_each_release
 from synthetic import CAMERA, DICTIONARY, MAPPING_POSES, make_map, make_room, pose_at
 
@@ -200,3 +201,32 @@ def test_bad_files_are_named(
     assert "no keypoints" in capsys.readouterr().err
     assert sfumato("localize", folder / "query.sfr", "--map", tmp_path) == 2
     assert "not a stored map" in capsys.readouterr().err
+
+
+def test_gravity_helps_where_the_map_knows_which_way_is_up(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with_up(Map.load(folder / "map"), (0, -1, 0)).save(tmp_path / "map")
+    asked = ["localize", folder / "query.sfr", "--dictionary", folder / "words"]
+    upright = [*asked, "--map", tmp_path / "map"]
+    assert sfumato(*upright, "--gravity", "0.01,9.8,-0.1", "--gravity-error", 1.5, "--json") == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert np.allclose(shown["center"], QUERY.center, atol=0.05)
+    assert sfumato(*upright, "--gravity", "1,0,0") == 1  # the camera did not lie on its side
+    capsys.readouterr()
+    for wrong, sentence in (
+        (("--gravity", "0,0,0"), "not all zero"),
+        (("--gravity", "0,nan,0"), "got NaN"),
+        (("--gravity", "0,inf,0"), "finite"),
+        (("--gravity", "0,1"), "--gravity must be 3 numbers"),
+        (("--gravity", "0,1,0", "--gravity-error", 0), "from 0.1 to 20 degrees, got 0;"),
+        (("--gravity", "0,1,0", "--gravity-error", 90), "from 0.1 to 20 degrees, got 90;"),
+        (("--gravity-error", 2), "--gravity-error applies only with --gravity"),
+        (("--gravity", "0,1,0", "--before", "a.sfr"), "does not apply with --gravity"),
+    ):
+        assert sfumato(*upright, *wrong) == 2, wrong
+        error = capsys.readouterr().err
+        assert sentence in error
+        assert len(error.strip().splitlines()) == 1
+    assert sfumato(*asked, "--map", folder / "map", "--gravity", "0,1,0") == 2
+    assert "knows which way is up" in capsys.readouterr().err

@@ -168,3 +168,18 @@ def test_bad_input_ends_with_one_sentence(
         assert captured.err.count("\n") == 1
         assert reason in captured.err
     assert not map_.exists()
+
+
+def test_a_map_is_told_which_way_is_up(
+    scene: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    built = run_json(capsys, "build", scene, "-o", tmp_path / "map", "--up", "0,0,2")
+    assert built["up"] == [0, 0, 1]
+    assert Map.load(tmp_path / "map").up == (0, 0, 1)
+    assert run("info", tmp_path / "map") == 0
+    assert "up 0, 0, 1" in " ".join(capsys.readouterr().out.split())
+    for bad in ("0,0,0", "up", "0,1", "0,nan,1"):
+        assert run("build", scene, "-o", tmp_path / "no", "--up", bad) == 2
+        assert "--up must be" in capsys.readouterr().err
+    assert not (tmp_path / "no").exists()
+    assert run_json(capsys, "build", scene, "-o", tmp_path / "plain")["up"] is None

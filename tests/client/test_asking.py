@@ -254,3 +254,23 @@ def test_a_client_that_draws_must_be_told_where_that_is_counted(tmp_path: Path) 
     with make_client(server, ledger=sf.Ledger.default()) as client:
         client.localize(PHOTO, CAMERA)
     assert sf.Ledger.default().spent().epsilon == 400
+
+
+def test_gravity_leaves_only_where_it_is_given_and_can_be_used(tmp_path: Path) -> None:
+    ledger = sf.Ledger(tmp_path / "ledger")
+    tilted = sf.Gravity((0, 9.7, 1.4), error_deg=2)
+    server = Pretend(up=[0, 0, 1])
+    with make_client(server, ledger=ledger) as client:
+        client.localize(PHOTO, CAMERA)
+        assert "sfumato-gravity" not in server.headers[-1]
+        client.localize(PHOTO, CAMERA, gravity=tilted)
+    assert server.headers[-1]["sfumato-gravity"] == "0,0.99,0.143,2"
+    spent = ledger.spent().epsilon
+    older = Pretend()  # it would not even say that it ignores what it does not know
+    with make_client(older, ledger=ledger) as client:
+        with pytest.raises(Mismatch, match="ask without gravity"):
+            client.localize(PHOTO, CAMERA, gravity=tilted)
+        with pytest.raises(Mismatch, match="ask without gravity"):
+            client.send(fresh(), gravity=tilted)
+    assert older.asked == []
+    assert ledger.spent().epsilon == spent

@@ -15,10 +15,13 @@ from sfumato.client import AsyncClient
 from sfumato.client.answers import read_advice, read_answer
 from sfumato.client.errors import Refused
 from sfumato.core.errors import Mismatch
+from sfumato.core.gravity import Gravity
 from sfumato.core.pose_error import PoseError
 from sfumato.core.releases import KeypointRelease, Release
 from sfumato.core.types import NOT_PROTECTED, Camera, Localization
 from sfumato.dictionary import Dictionary
+from sfumato.server.mapping.map import Map
+from sfumato.server.mapping.up import with_up
 from sfumato.service.answers import PlanAnswer, answer_of
 from support import one_of_each_release
 
@@ -154,3 +157,18 @@ def test_what_the_service_may_say_the_client_understands(world: World) -> None:
     advice = read_advice(plan.model_dump_json().encode())
     assert (advice.num_words, advice.max_keypoints) == (4096, None)
     assert advice.not_protected == NOT_PROTECTED
+
+
+def test_gravity_is_sent_to_a_map_that_knows_up(served: Served, tmp_path: Path) -> None:
+    with_up(Map.load(served.world.folder), (0, -1, 0)).save(tmp_path / "up")
+    talk(served, served.owner, lambda client: client.push_map(tmp_path / "up", name="room"))
+    (tmp_path / "q.sfr").write_bytes(served.world.release)
+
+    def send(*direction: float) -> Any:
+        gravity = Gravity((direction[0], direction[1], direction[2]), error_deg=2)
+        return talk(
+            served, served.query, lambda client: client.send(tmp_path / "q.sfr", gravity=gravity)
+        )
+
+    assert np.allclose(send(0, 1, 0).pose.center, QUERY.center, atol=0.05)
+    assert not send(1, 0, 0).localized

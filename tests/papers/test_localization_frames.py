@@ -16,7 +16,7 @@ from sfumato_papers.harness.command import Report
 from sfumato_papers.ldp_feat.localization import run_localization
 from sfumato_papers.ldp_feat.localization_frames import odometry_of, window
 from sfumato_papers.ldp_feat.localization_predictions import read_predictions
-from sfumato_papers.ldp_feat.localization_rows import choose_rows, evaluate
+from sfumato_papers.ldp_feat.localization_rows import choose_rows, evaluate, exact_epsilon
 from sfumato_papers.ldp_feat.localization_settings import Settings
 from sfumato_papers.ldp_feat.localization_table import report_lines
 from synthetic import CAMERA, pose_at
@@ -77,6 +77,18 @@ def test_frames_are_rows_that_say_what_they_spend(tmp_path: Path) -> None:
             assert row["epsilon_per_picture"] == pytest.approx(6 * row["mean_keypoints"])
     text = Report(report_lines(rows, found)).text()
     assert "sfumato, 2 frames share N" in text
+    spent = {
+        (row["setting"].num_frames, row["setting"].is_shared): exact_epsilon(row)
+        for row in rows
+        if row["setting"].epsilon == 6.0
+    }
+    one, each, shared = spent[1, False], spent[2, False], spent[2, True]
+    assert one is not None
+    assert each is not None
+    assert shared is not None
+    assert shared == pytest.approx(one, rel=0.03)
+    assert 1.7 * one < each <= 2 * one
+    assert f"{each:,.0f}" in text
     assert "2%/0.5°" in text
 
 

@@ -20,7 +20,7 @@ from sfumato.server.keypoint_field import KeypointField
 from sfumato.server.localize import LocalizeOptions, localize, match_release
 from sfumato.server.pose import Estimate, PoseProblem
 from sfumato.server.retrieval import retrieve_map_regions
-from sfumato.server.upright import Gravity, rotation_between
+from sfumato.server.upright import WorldGravity, rotation_between
 from sfumato.server.word_odds import WordOdds
 from synthetic import CAMERA, DICTIONARY, MAPPING_POSES, make_map, make_room, pose_at
 
@@ -120,12 +120,12 @@ def test_gravity_with_an_error_makes_a_pose_surer_and_a_wrong_one_gives_none() -
     release = release_at(2.6, seed=1)
     down = np.array([0.0, 1.0, 0.0])
     tilted = rotation_between(down, np.array([0.03, 1.0, -0.03])) @ QUERY.rotation @ down
-    gravity = Gravity(tuple(tilted), tuple(down), error_deg=2.0)
+    gravity = WorldGravity(tuple(tilted), tuple(down), error_deg=2.0)
     ours = localize(release, WORLD, dictionary=DICTIONARY, gravity=gravity)
     assert ours.pose is not None
     assert ours.pose.error_to(QUERY)[0] < 0.05
     assert ours.log10_chance < found(release).log10_chance
-    sideways = Gravity(tuple(tilted[[1, 0, 2]]), tuple(down), error_deg=2.0)
+    sideways = WorldGravity(tuple(tilted[[1, 0, 2]]), tuple(down), error_deg=2.0)
     assert not localize(release, WORLD, dictionary=DICTIONARY, gravity=sideways).localized
 
 

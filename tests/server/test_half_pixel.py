@@ -24,7 +24,7 @@ from sfumato.server.mapping.colmap import adjust
 from sfumato.server.mapping.two_view import PairOptions, View, relative_pose
 from sfumato.server.pose import PoseOptions, PoseProblem, estimate_pose, expected_by_chance
 from sfumato.server.retrieval import MapRegion
-from sfumato.server.upright import Gravity
+from sfumato.server.upright import WorldGravity
 
 CAMERA = Camera("PINHOLE", 640, 480, (500.0, 520.0, 300.0, 260.0))
 POINTS = np.random.default_rng(3).uniform([-2, -1.5, 4], [2, 1.5, 8], (300, 3))
@@ -48,7 +48,7 @@ def look(pose: Pose) -> tuple[Features, NDArray[np.int64]]:
     return features_at(pixels[rows], DESCRIPTORS[rows], CAMERA), rows
 
 
-def exact_problem(gravity: Gravity | None = None) -> tuple[MapRegion, PoseProblem]:
+def exact_problem(gravity: WorldGravity | None = None) -> tuple[MapRegion, PoseProblem]:
     features, rows = look(QUERY)
     count = np.arange(len(rows))
     region = MapRegion(np.array([0]), count, rows, np.ones(len(rows)), np.ones(len(rows)))
@@ -58,7 +58,7 @@ def exact_problem(gravity: Gravity | None = None) -> tuple[MapRegion, PoseProble
 @pytest.mark.parametrize("upright", [False, True])
 def test_exact_matches_give_the_exact_pose(upright: bool) -> None:
     down = (0.0, 1.0, 0.0)
-    gravity = Gravity(tuple(QUERY.rotation @ down), down, error_deg=0) if upright else None
+    gravity = WorldGravity(tuple(QUERY.rotation @ down), down, error_deg=0) if upright else None
     estimate = estimate_pose(*exact_problem(gravity))
     assert estimate is not None
     distance, degrees = estimate.pose.error_to(QUERY)

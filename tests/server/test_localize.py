@@ -18,7 +18,7 @@ from sfumato.server.localize import LocalizeOptions, localize, match_release
 from sfumato.server.mapping.filing import file_under
 from sfumato.server.mapping.map import ARRAY_NAMES, Map
 from sfumato.server.retrieval import RetrievalOptions, retrieve_map_regions
-from sfumato.server.upright import Gravity
+from sfumato.server.upright import WorldGravity
 from support import tiny_dictionary
 from synthetic import CAMERA, DICTIONARY, MAPPING_POSES, make_map, make_room, pose_at
 
@@ -75,7 +75,7 @@ def test_quantised_raw_and_lifted_queries_go_through_the_same_door() -> None:
 def test_gravity_helps_and_is_optional() -> None:
     release = word_release(4.5)
     down = (0.0, 1.0, 0.0)
-    gravity = Gravity(tuple(QUERY.rotation @ down), down)
+    gravity = WorldGravity(tuple(QUERY.rotation @ down), down)
     assert_found(localize(release, WORLD, dictionary=DICTIONARY, gravity=gravity))
     exact = replace(gravity, error_deg=0.0)
     assert_found(localize(release, WORLD, dictionary=DICTIONARY, gravity=exact))
@@ -83,7 +83,7 @@ def test_gravity_helps_and_is_optional() -> None:
         replace(gravity, error_deg=-1.0)
     for bad in ((0.0, 0.0, 0.0), (np.nan, 0.0, 1.0), (1.0, 2.0)):
         with pytest.raises(InvalidInput, match="gravity in_camera"):
-            Gravity(bad, down)  # type: ignore[arg-type]
+            WorldGravity(bad, down)  # type: ignore[arg-type]
 
 
 def test_the_map_remembers_a_dictionary_it_was_filed_under(tmp_path: Path) -> None:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import struct
 import time
 import zlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from computations import slow_localize, under_way
-from served import QUERY, ROOM, Serve, Served, refused
+from served import QUERY, ROOM, Serve, Served, refused, tar_of
 from sfumato.core.randomness import SecureRandom
 from sfumato.core.releases import PlainRelease
 from sfumato.core.wire import HEADER
 from sfumato.device.mechanisms import SubsetMechanism
 from sfumato.dictionary import Dictionary
+from sfumato.server.mapping.map import Map
+from sfumato.server.mapping.up import with_up
 from sfumato.service import compute, query_routes
 from support import one_of_each_release, tiny_dictionary
 from synthetic import CAMERA, DICTIONARY
@@ -187,3 +190,35 @@ def test_a_map_damaged_under_the_service_is_said_without_a_path(served: Served) 
     broken = served.localize(room, served.world.release)
     refused(broken, 500, "operator")
     assert str(served.service.store.folder) not in broken.text
+
+
+def test_gravity_is_taken_by_maps_that_know_which_way_is_up(served: Served, tmp_path: Path) -> None:
+    unaware, release = served.map_id(), served.world.release
+    with_up(Map.load(served.world.folder), (0, -1, 0)).save(tmp_path / "up")
+    made = served.upload("upright", content=tar_of(tmp_path / "up")).json()
+    assert made["up"] == [0, -1, 0]
+
+    def ask(map_id: str, gravity: str) -> Any:
+        return served.localize(
+            map_id, release, headers={**served.query, "Sfumato-Gravity": gravity}
+        )
+
+    found = ask(made["id"], "0,1,0,2").json()
+    assert found["localized"] is True
+    assert np.allclose(found["center"], QUERY.center, atol=0.05)
+    assert ask(made["id"], "1,0,0,2").json()["localized"] is False
+    for bad, word in (
+        ("0,1,0", "4 numbers"),
+        ("0,0,0,2", "not all zero"),
+        ("0,nan,0,2", "NaN"),
+        ("0,1,0,0", "from 0.1 to 20 degrees"),
+        ("0,1,0,90", "from 0.1 to 20 degrees"),
+        ("0,1,0," + "2" * 5000, "4 numbers"),
+        ("", "4 numbers"),
+    ):
+        refused(ask(made["id"], bad), 400, word)
+    refused(ask(unaware, "0,1,0,2"), 409, "knows which way is up")
+    listed = served.client.get(f"/v1/maps/{unaware}", headers=served.query).json()
+    assert listed["up"] is None
+    points = served.client.get(f"/v1/maps/{made['id']}/points", headers=served.query).json()
+    assert points["up"] == [0, -1, 0]

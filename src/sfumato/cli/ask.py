@@ -23,6 +23,7 @@ from sfumato.cli.selection import Observed, Selection, suppression_facts
 from sfumato.cli.server_options import Question, Server
 from sfumato.core.defaults import DEFAULT_DICTIONARY, DEFAULT_SUBSET_SIZE
 from sfumato.core.errors import InvalidInput
+from sfumato.core.gravity import TILT, Gravity
 
 
 def ask_photo(
@@ -41,6 +42,7 @@ def ask_photo(
     ] = None,
     follow_plan: Annotated[bool, option("Take the server's advice, within these limits.")] = False,
     save: Annotated[Path | None, option("Keep the release in this file before it is sent.")] = None,
+    measured: opt.Measured,
     selection: Selection,
     account: Account,
     as_json: JsonFlag = False,
@@ -63,6 +65,7 @@ def ask_photo(
 
     refuse_release(photo, "ask release")
     account.check()
+    gravity = measured.read()
     picture = load_image(photo, max_pixels=MAX_SIFT_PIXELS)
     intrinsics = opt.parse_camera(camera, (picture.shape[1], picture.shape[0]))
     public = own_words(dictionary)
@@ -94,13 +97,14 @@ def ask_photo(
             event, facts["sent"] = release_cost(
                 prepared.release, observed.most_seen_by, observed.found
             )
+            _add_gravity(facts, gravity)
             if observed.hidden:
                 facts["hidden"] = suppression_facts(observed.hidden[0])
             facts["ledger"] = ledger_facts(ledger, event)
             shown = ledger_text(facts["ledger"], event)
             _tell_leaving(facts, shown, as_json, observed.most_seen_by is not None)
 
-        result = client.localize(picture, intrinsics, save=save, tell=tell)
+        result = client.localize(picture, intrinsics, save=save, tell=tell, gravity=gravity)
     tell_localization(result, as_json, facts)
 
 
@@ -108,6 +112,7 @@ def ask_release(
     release: opt.Release,
     server: Server,
     question: Question,
+    measured: opt.Measured,
     camera: opt.Camera = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -120,6 +125,7 @@ def ask_release(
     from sfumato.client import Prepared
     from sfumato.client.release_cost import release_cost
 
+    gravity = measured.read()
     sent = read_release(release, purpose="localize")
     if camera is not None:
         if sent.camera is not None:
@@ -128,11 +134,22 @@ def ask_release(
         sent = replace(sent, camera=opt.parse_camera(camera, sent.image_size))
     facts: dict[str, Any] = {"server": server.server, "map": question.map}
     facts["sent"] = release_cost(sent)[1]
+    _add_gravity(facts, gravity)
     with question.client(server) as client:
         uncharged = "nothing is charged now: the release was charged when it was drawn"
         _tell_leaving(facts, {"ledger": uncharged}, as_json)
-        result = client.send(Prepared(sent, sent.to_bytes()))
+        result = client.send(Prepared(sent, sent.to_bytes()), gravity=gravity)
     tell_localization(result, as_json, facts)
+
+
+def _add_gravity(facts: dict[str, Any], gravity: Gravity | None) -> None:
+    """What leaves beside the release, and is not protected."""
+    if gravity is not None:
+        facts["sent"]["not_protected"].append(TILT)
+        facts["sent"]["gravity"] = {
+            "in_camera": list(gravity.in_camera),
+            "error_deg": gravity.error_deg,
+        }
 
 
 def _tell_plan(text: str, facts: dict[str, Any]) -> None:

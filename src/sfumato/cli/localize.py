@@ -23,10 +23,15 @@ if TYPE_CHECKING:
 
 
 @applies(
-    {"--query": "--pairs", "--motion --odometry": "--before", "--before": "not --pairs"},
+    {
+        "--query": "--pairs",
+        "--motion --odometry": "--before",
+        "--before": "not --pairs --gravity",
+    },
 )
 def run(
     release: opt.Release,
+    *,
     map: Annotated[Path, option("The folder of a map.", metavar="MAP")],
     dictionary: opt.Dictionary = DEFAULT_DICTIONARY,
     camera: opt.Camera = None,
@@ -45,6 +50,7 @@ def run(
     odometry: Annotated[
         str, option("Error of the motion between two releases: of the way, and an angle.")
     ] = "2%/0.5deg",
+    measured: opt.Measured,
     as_json: JsonFlag = False,
 ) -> None:
     """The map is here; `sfumato ask` asks the map of a server.
@@ -67,6 +73,7 @@ def run(
         )
         tell_localization(found[-1], as_json, {"frames": len(found)})
         return
+    gravity = measured.read()
     sent = read_release(release, purpose="localize")
     if sent.kind != "words":
         refuse_given(f"has words, and this release has {sent.kind}", "dictionary")
@@ -90,6 +97,7 @@ def run(
         camera=None if camera is None else opt.parse_camera(camera, sent.image_size),
         dictionary=Dictionary.load(dictionary) if sent.kind == "words" else None,
         shortlist=shortlist,
+        gravity=gravity,
     )
     tell_localization(result, as_json)
 

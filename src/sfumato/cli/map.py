@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,10 +14,12 @@ from sfumato.cli.options import argument, option, output
 from sfumato.cli.output import JsonFlag, emit, long_work, note
 from sfumato.core.defaults import DEFAULT_DICTIONARY
 from sfumato.core.errors import InvalidInput
+from sfumato.core.gravity import parse_direction
 
 if TYPE_CHECKING:
     from sfumato.server.mapping import Map
 
+Upwards = Callable[["Map"], "Map"]
 OutputOption = Annotated[Path, output("The map to make.", "FOLDER")]
 
 
@@ -46,6 +49,7 @@ def build(
     pairs: Annotated[
         Path | None, option("pairs.txt: the pictures of one folder to compare.", shown="all")
     ] = None,
+    up: opt.Up = None,
     seed: opt.Seed = 0,
     strict: opt.Strict = False,
     running: opt.Running,
@@ -62,11 +66,12 @@ def build(
     """
     from sfumato.features.extractors import check_request
 
+    upwards = _upwards(up)
     if from_releases is not None:
         if sources:
             raise InvalidInput("--from-releases builds from releases alone; leave out pictures.")
         with running.started():
-            _build_from_releases(from_releases, output, focal, seed, as_json=as_json)
+            _build_from_releases(from_releases, output, focal, seed, upwards, as_json=as_json)
         return
     if not sources:
         raise InvalidInput(
@@ -83,7 +88,7 @@ def build(
         "work": work,
     }
     with long_work() as progress, running.started():
-        world = _build(sources, cameras, pairs, options | {"progress": progress})
+        world = upwards(_build(sources, cameras, pairs, options | {"progress": progress}))
         world.save(output)
     shutil.rmtree(work, ignore_errors=True)
     _show(world, output, as_json=as_json)
@@ -96,14 +101,16 @@ def import_(
     extractor: Annotated[
         str | None, option("Who made the features.", metavar="NAME", shown="what the file says")
     ] = None,
+    up: opt.Up = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Example: sfumato map import sfm/ --features features.h5 --extractor sift -o town-map"""
     from sfumato.server.mapping import import_map
 
+    upwards = _upwards(up)
     refuse_existing(output)
     with long_work() as progress:
-        world = import_map(model, features, extractor=extractor, progress=progress)
+        world = upwards(import_map(model, features, extractor=extractor, progress=progress))
         world.save(output)
     _show(world, output, as_json=as_json)
 
@@ -132,7 +139,7 @@ def index(
 
 
 def _build_from_releases(
-    folder: Path, output: Path, focal: float | None, seed: int, *, as_json: bool
+    folder: Path, output: Path, focal: float | None, seed: int, upwards: Upwards, *, as_json: bool
 ) -> None:
     from sfumato.server.mapping.releases import build_map_from_releases, read_releases
 
@@ -146,8 +153,19 @@ def _build_from_releases(
         )
     with long_work() as progress:
         world = build_map_from_releases(releases, focal=focal, seed=seed, progress=progress)
+        world = upwards(world)
         world.save(output)
     _show(world, output, as_json=as_json)
+
+
+def _upwards(up: str | None) -> Upwards:
+    """What makes a map know which way is up, read before any work."""
+    from sfumato.server.mapping.up import with_up
+
+    if up is None:
+        return lambda world: world
+    direction = parse_direction("--up", up)
+    return lambda world: with_up(world, direction)
 
 
 def _build(
@@ -184,6 +202,9 @@ def _show(world: Map, folder: Path, *, as_json: bool) -> None:
             "track length": f"{figures['mean_track_length']:.2f} on average",
             "reprojection": f"{figures['mean_reprojection_error_px']:.2f} pixels on average",
             "extractor": figures["extractor"],
+            "up": "not known; devices cannot send gravity"
+            if world.up is None
+            else "{:.3g}, {:.3g}, {:.3g}".format(*world.up),
             "made by": ", ".join(_methods(world)),
             "word indices": ", ".join(name[:16] for name in words) or "none yet",
             "size": f"{size / 1e6:.1f} MB",

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import typer
 
 from sfumato.core import types
 from sfumato.core.errors import InvalidInput
+from sfumato.core.gravity import Gravity, parse_direction
 from sfumato.core.lens import check_possible
 
 
@@ -53,6 +54,14 @@ SubsetSize = Annotated[int, option("ω, words sent per descriptor.")]
 Camera = Annotated[
     str | None, option("The camera's intrinsics, as COLMAP writes them.", metavar="MODEL,PARAM,…")
 ]
+Up = Annotated[
+    str | None,
+    option(
+        "Which way is up in the map's world: devices may then send gravity.",
+        metavar="X,Y,Z",
+        shown="not known",
+    ),
+]
 Extractor = Annotated[str, option("What describes the pictures.", metavar="NAME")]
 MaxKeypoints = Annotated[
     int | None, option("Keep only the strongest of each picture.", shown="all")
@@ -69,6 +78,29 @@ Minutes = Annotated[
 ]
 Labels = Annotated[Path | None, option("One label for each picture (idx, .npy, .npz).")]
 Encoder = Annotated[Path | None, option("An encoder's file (.npz).")]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a device with an accelerometer knows beside its picture; told only where it is given."""
+
+    rules: ClassVar = {"--gravity-error": "--gravity"}
+
+    gravity: Annotated[
+        str | None,
+        option(
+            "Which way is down in the camera: x right, y down, z forward; NOT PROTECTED.",
+            metavar="X,Y,Z",
+        ),
+    ] = None
+    gravity_error: Annotated[
+        float, option("Its standard deviation in degrees; phones at rest: 1 to 3.")
+    ] = 2.0
+
+    def read(self) -> Gravity | None:
+        if self.gravity is None:
+            return None
+        return Gravity(parse_direction("--gravity", self.gravity), self.gravity_error)
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,7 @@ class MapInfo(_Checked):
     num_points: _Count = 0
     num_observations: _Count = 0
     num_bytes: _Count = 0
+    up: _Vector | None = None  # older servers know none, and take no gravity
     notice: _Text = ""
 
 

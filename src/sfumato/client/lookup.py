@@ -20,6 +20,7 @@ from sfumato.client.flow import Patience, ask
 from sfumato.client.pins import REFUSAL, cached_words, family_of, keep_words
 from sfumato.client.steps import Flow, work
 from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.gravity import Gravity
 from sfumato.device.mechanisms import MemoisedSubset, Plain, SubsetMechanism, SubspaceLifting
 from sfumato.device.protect import Pipeline
 from sfumato.dictionary import Dictionary
@@ -181,4 +182,13 @@ def check_map(asked: MapInfo, pipeline: Pipeline) -> None:
             f"this client's words are {words.fingerprint[:16]}…, the map can be asked with "
             f"{', '.join(sorted(name[:16] + '…' for name in offered)) or 'none'}; nothing was "
             "charged or sent."
+        )
+
+
+def check_gravity(asked: MapInfo, gravity: Gravity | None) -> None:
+    """Refuse to send gravity where it cannot be used; older servers would not even say so."""
+    if gravity is not None and asked.up is None:
+        raise Mismatch(
+            "gravity needs a map that knows which way is up, and the server says of none for this "
+            "one; ask without gravity. Nothing was sent."
         )

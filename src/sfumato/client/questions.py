@@ -14,11 +14,12 @@ from sfumato.client.answers import MapInfo, read_answer, read_map
 from sfumato.client.device import Image, Prepared, check_leaving, draw
 from sfumato.client.errors import Refused, ServerError, Unreachable
 from sfumato.client.flow import ask
-from sfumato.client.lookup import Lookups, check_map
+from sfumato.client.lookup import Lookups, check_gravity, check_map
 from sfumato.client.outbox import Outbox, release_name
 from sfumato.client.steps import Flow, work
 from sfumato.client.upload import TarStream
 from sfumato.core.errors import InvalidInput, SfumatoError
+from sfumato.core.gravity import GRAVITY_HEADER, Gravity
 from sfumato.core.lens import check_possible
 from sfumato.core.releases import KeypointRelease, Release
 from sfumato.core.storage import NewFile
@@ -89,17 +90,21 @@ class Questions(Lookups):
         map: str | None = None,
         save: PathLike | None = None,
         tell: Callable[[Prepared], None] | None = None,
+        gravity: Gravity | None = None,
     ) -> Flow[Localization]:
         """Where was this picture taken? It is protected here; only words of it are sent.
 
-        save  a file that keeps the release, instead of the outbox; it stays after the answer
-        tell  called with what is about to leave
+        save     a file that keeps the release, instead of the outbox; it stays after the answer
+        tell     called with what is about to leave
+        gravity  sent beside it, unprotected, where the map knows which way is up. It is not kept
+                 with a release that waits
         """
         offline: Unreachable | None = None
         try:
             asked = yield from self.find_map(map)
             pipeline = yield from self.pipeline()
             check_map(asked, pipeline)
+            check_gravity(asked, gravity)
         except Unreachable as problem:
             if save is None and self.outbox is None:
                 raise
@@ -112,11 +117,15 @@ class Questions(Lookups):
             tell(prepared)
         if offline is not None:
             raise _kept(offline, prepared)
-        answer = yield from self.send(prepared, map=map)
+        answer = yield from self.send(prepared, map=map, gravity=gravity)
         return answer
 
     def send(
-        self, release: Prepared | Release | PathLike, *, map: str | None = None
+        self,
+        release: Prepared | Release | PathLike,
+        *,
+        map: str | None = None,
+        gravity: Gravity | None = None,
     ) -> Flow[Localization]:
         """Send a release that exists, as it is: nothing is drawn and nothing is charged."""
         prepared = yield from work(lambda: _as_prepared(release))
@@ -124,12 +133,14 @@ class Questions(Lookups):
         check_leaving(prepared.release, self.limits, dictionary)
         try:
             asked = yield from self.find_map(map)
+            check_gravity(asked, gravity)
+            beside = {} if gravity is None else {GRAVITY_HEADER: gravity.to_text()}
             reply = yield from ask(
                 self.request(
                     "POST",
                     f"v1/maps/{asked.id}/localize",
                     content=prepared.data,
-                    headers={"Content-Type": "application/octet-stream"},
+                    headers={"Content-Type": "application/octet-stream"} | beside,
                 ),
                 self.patience,
             )

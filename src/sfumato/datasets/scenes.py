@@ -22,7 +22,7 @@ from sfumato.features.h5 import read_features
 from sfumato.server.mapping import Map, build_map_from_scenes, moved, read_scene
 from sfumato.server.mapping.pairs import read_pairs
 from sfumato.server.mapping.scenes import Scene
-from sfumato.server.upright import Gravity
+from sfumato.server.upright import WorldGravity
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ class Problem:
                 seen[self.world.features_of(image)] = -1
         return replace(self.world, point_of_feature=seen, _indices={}, sidecars=None)
 
-    def gravity(self, query: Query, error_deg: float = 0.0, seed: int = 0) -> Gravity:
+    def gravity(self, query: Query, error_deg: float = 0.0, seed: int = 0) -> WorldGravity:
         """What an IMU with this error would say: made from the true pose of the query.
 
         Down in the world is the mean of what is down in the map's images. error_deg: standard
@@ -98,7 +98,7 @@ class Problem:
         aside = np.cross(inside, generator.normal(size=3))
         angle = np.radians(error_deg) * generator.normal()
         inside = np.cos(angle) * inside + np.sin(angle) * aside / np.linalg.norm(aside)
-        return Gravity(_three(inside), _three(down), error_deg)
+        return WorldGravity(_three(inside), _three(down), error_deg)
 
     def shortlists(self, pairs: str | Path) -> dict[str, NDArray[np.int64]]:
         """Images of the map for each query, from hloc's pairs.txt; a query may have none."""

@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.gravity import Direction
 from sfumato.core.releases import KeypointRelease
 from sfumato.core.types import Localization
 from sfumato.server.mapping.map import Map
@@ -51,6 +52,9 @@ class MapInParts(Protocol):
 
     @property
     def extractor(self) -> str: ...
+
+    @property
+    def up(self) -> Direction | None: ...
 
     def excerpts(
         self,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sfumato.core.checks import check_same_extractor
 from sfumato.core.errors import InvalidInput
 from sfumato.core.geometry import unit_vectors
+from sfumato.core.gravity import Gravity
 from sfumato.core.lens import check_possible
 from sfumato.core.releases import KeypointRelease, PlainRelease, SubspaceRelease, WordRelease
 from sfumato.core.types import Camera, Localization
@@ -34,7 +35,7 @@ from sfumato.server.retrieval import (
     RetrievalOptions,
     retrieve_map_regions,
 )
-from sfumato.server.upright import Gravity
+from sfumato.server.upright import WorldGravity, gravity_in
 
 
 @dataclass(frozen=True)
@@ -57,15 +58,15 @@ def localize(
     camera: Camera | None = None,
     dictionary: Dictionary | None = None,
     shortlist: NDArray[np.int64] | None = None,
-    gravity: Gravity | None = None,
+    gravity: Gravity | WorldGravity | None = None,
     options: LocalizeOptions | None = None,
 ) -> Localization:
     """Where was this release taken? A pose, or the reason why none is given.
 
     `camera` stands in where the release carries none. `dictionary` is needed once, to file a
     map under its words. `shortlist` names images of the map and replaces retrieval. `gravity`
-    helps where a device has an IMU: two matches then fix a pose. A map may lie in several places
-    (`server/shards/`); the answer is the same, and says so where one of them did not answer.
+    helps where a device has an IMU, and the map knows which way is up. A map may lie in several
+    places (`server/shards/`); the answer is the same, and says so where one of them did not answer.
 
     >>> from sfumato.datasets import GallerySettings, load_gallery, map_scene
     >>> room = load_gallery(settings=GallerySettings(320, 240, num_mapping=8, num_queries=2))
@@ -82,11 +83,12 @@ def localize(
     if camera is None:
         raise InvalidInput("a pose needs the camera's intrinsics; the release carries none.")
     check_possible(camera)
+    known = gravity_in(world, gravity)
     (part,) = look_up([release], world, dictionary, options, shortlist)
     return part.told(
         best_pose(
             regions_of(release, part, options),
-            problem_of(release, part.world, camera, gravity, options),
+            problem_of(release, part.world, camera, known, options),
         )
     )
 
@@ -129,7 +131,7 @@ def problem_of(
     release: KeypointRelease,
     world: Map,
     camera: Camera,
-    gravity: Gravity | None,
+    gravity: WorldGravity | None,
     options: LocalizeOptions,
 ) -> PoseProblem:
     """What a pose must explain."""

@@ -16,7 +16,7 @@ from sfumato.core.types import Camera, Localization, Pose
 from sfumato.server.mapping.map import Map
 from sfumato.server.retrieval import MapRegion
 from sfumato.server.soft_fit import SoftMatches
-from sfumato.server.upright import Gravity, upright_ransac
+from sfumato.server.upright import WorldGravity, upright_ransac
 
 _CELLS = 4  # of the picture, along each side
 _MIN_IN_CELL = 3  # inliers; one alone may be chance
@@ -80,7 +80,7 @@ class PoseProblem:
     points: NDArray[Any]
     camera: Camera
     options: PoseOptions
-    gravity: Gravity | None = None
+    gravity: WorldGravity | None = None
     world: Map | None = None
     words: WordRelease | None = None
 

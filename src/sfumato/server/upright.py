@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.errors import InvalidInput
+from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.geometry import cross_matrix, unit_vectors
+from sfumato.core.gravity import Direction, Gravity
 from sfumato.core.lens import unproject
 from sfumato.core.types import Camera
 
@@ -21,13 +22,13 @@ _DEVIATIONS = 3.0  # of gravity's error, which a pose may be off
 
 
 @dataclass(frozen=True)
-class Gravity:
+class WorldGravity:
     """The direction of gravity in the camera (from an IMU) and in the world (of the map).
 
     error_deg  its standard deviation, in degrees; phones at rest are off by one to three
 
-    >>> from sfumato.server.upright import Gravity
-    >>> gravity = Gravity(in_camera=(0, 1, 0), in_world=(0, 0, -1), error_deg=1.5)
+    >>> from sfumato.server.upright import WorldGravity
+    >>> gravity = WorldGravity(in_camera=(0, 1, 0), in_world=(0, 0, -1), error_deg=1.5)
     >>> gravity.allows(np.array([[1.0, 0, 0], [0, 0, -1], [0, 1, 0]]), slack_deg=1.0)
     True
     """
@@ -61,11 +62,31 @@ class Gravity:
         return float(inside @ rotation @ world) >= self.least_cosine(slack_deg)
 
 
+class MayKnowUp(Protocol):
+    """A map, in one place or in several."""
+
+    @property
+    def up(self) -> Direction | None: ...
+
+
+def gravity_in(world: MayKnowUp, gravity: Gravity | WorldGravity | None) -> WorldGravity | None:
+    """What a device has measured, in a map that knows which way is up."""
+    if gravity is None or isinstance(gravity, WorldGravity):
+        return gravity
+    up = world.up
+    if up is None:
+        raise Mismatch(
+            "gravity needs a map that knows which way is up, and this one does not; build or "
+            "import it with --up X,Y,Z, or ask without gravity."
+        )
+    return WorldGravity(gravity.in_camera, (-up[0], -up[1], -up[2]), gravity.error_deg)
+
+
 def upright_ransac(
     keypoints: NDArray[np.float64],
     world_points: NDArray[np.float64],
     camera: Camera,
-    gravity: Gravity,
+    gravity: WorldGravity,
     *,
     max_error: float,
     max_iterations: int,

@@ -43,6 +43,9 @@ class MapInfo(BaseModel):
     num_points: int
     num_observations: int
     num_bytes: int
+    up: Vector | None = Field(
+        default=None, description="Where the map knows it: only then gravity may be sent."
+    )
     accepts: list[str]
     dictionaries: list[DictionaryInfo]
     notice: str = Field(description="What is not protected when this map is asked.")
@@ -129,7 +132,9 @@ class PointsAnswer(BaseModel):
     points: list[Vector] = Field(
         description="In the map's unit; none where the operator hides them."
     )
-    up: Vector = Field(description="Up as the map's own images were held, of length 1.")
+    up: Vector = Field(
+        description="Up, of length 1: known, or else as the map's own images were held."
+    )
 
 
 class Readiness(BaseModel):

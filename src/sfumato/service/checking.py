@@ -46,6 +46,7 @@ def load_upload(folder: Path) -> Map:
             raise InvalidInput("it has no image that sees a point")
         for image in range(world.num_images):
             world.pose(image)
+        _ = world.up  # what it says of it is refused now, not at every query
     except _BAD as error:
         why = str(error) if isinstance(error, SfumatoError) else "its manifest is not a map's"
         why = why.replace(f"{folder}/", "").replace(str(folder), "it")
@@ -106,6 +107,7 @@ def describe(world: Map, folder: Path, *, accepts: list[str], created: str) -> d
         "num_points": len(world.points),
         "num_observations": world.num_observations,
         "num_bytes": sum(file.stat().st_size for file in folder.iterdir() if file.is_file()),
+        "up": world.up,
         "accepts": accepts,
         "notice": NOTICE,
     }

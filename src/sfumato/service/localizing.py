@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sfumato.core.checks import check_same_extractor
 from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.gravity import Gravity
 from sfumato.core.lens import check_possible
 from sfumato.core.releases import (
     KeypointRelease,
@@ -24,6 +25,7 @@ from sfumato.server.shards.packing import pack, unpack
 from sfumato.server.shards.shard import Message
 from sfumato.server.shards.sharded_map import ShardedMap
 from sfumato.server.shards.stored import Head
+from sfumato.server.upright import gravity_in
 from sfumato.service.checking import shards_beside
 from sfumato.service.dictionaries import Dictionaries
 from sfumato.service.errors import ServiceError, too_large
@@ -95,11 +97,16 @@ def behind(head: Head, charge: Charge) -> ShardedMap:
 
 
 def answer(
-    release: KeypointRelease, world: Map | ShardedMap, settings: Settings, charge: Charge
+    release: KeypointRelease,
+    world: Map | ShardedMap,
+    settings: Settings,
+    charge: Charge,
+    gravity: Gravity | None = None,
 ) -> Localization:
     """Localize within the limits that one request may use; it is charged before the work."""
+    known = gravity_in(world, gravity)
     charge(cost_of(release, world, settings))
-    found = localize(release, world)
+    found = localize(release, world, gravity=known)
     if found.searched < 1 and not found.localized:
         raise ServiceError(503, "map-incomplete", f"{found.reason}.", retry_after=2)
     return found

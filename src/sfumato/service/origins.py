@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from sfumato.core.gravity import GRAVITY_HEADER
+
 _METHODS = "GET, POST"
-_SENT = "Authorization, Content-Type, If-None-Match"
+_SENT = f"Authorization, Content-Type, If-None-Match, {GRAVITY_HEADER}"
 _SEEN = "ETag, Retry-After, X-Request-Id"
 _SECONDS = "600"
 

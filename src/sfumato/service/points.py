@@ -13,7 +13,7 @@ _FAR = 3.0  # times the span of the inner nine tenths; farther points are noise 
 
 
 def few_points(world: Map, count: int) -> dict[str, Any]:
-    """At most `count` points, evenly from all of the map, and up as its images were held."""
+    """At most `count` points, evenly from all of the map, and up: known, or as images were held."""
     points = np.asarray(world.points[:: max(1, -(-len(world.points) // max(1, count)))])[:count]
     if len(points):
         low, middle, high = np.percentile(points, (5, 50, 95), axis=0)
@@ -24,6 +24,8 @@ def few_points(world: Map, count: int) -> dict[str, Any]:
 
 def _up(world: Map) -> list[float]:
     """A camera's second axis points down in its picture; most pictures are held upright."""
+    if world.up is not None:
+        return list(world.up)
     down = np.asarray(world.rotations)[:, 1, :].sum(axis=0)
     length = float(np.linalg.norm(down))
     up = -down / length if length > 1e-9 else np.array([0.0, 0.0, 1.0])

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
+from sfumato.core.gravity import GRAVITY_HEADER
 from sfumato.service.access import AnyKey, TheService, any_key
 from sfumato.service.answers import Answer, PlanAnswer, PointsAnswer, refusals
 from sfumato.service.bodies import received_release, unless_hung_up
@@ -30,7 +31,21 @@ _RELEASE: dict[str, Any] = {
     openapi_extra=_RELEASE,
     responses=refusals(400, 401, 403, 404, 408, 409, 413, 429, 503),
 )
-async def localize(id: str, request: Request, service: TheService, key: AnyKey) -> Answer:
+async def localize(
+    id: str,
+    request: Request,
+    service: TheService,
+    key: AnyKey,
+    gravity: Annotated[
+        str | None,
+        Header(
+            alias=GRAVITY_HEADER,
+            description="x,y,z,error: which way is down in the camera, and its standard deviation "
+            "in degrees (0.1 to 20). Only for maps that know which way is up. Not protected: it "
+            "tells how the camera was tilted.",
+        ),
+    ] = None,
+) -> Answer:
     """The pose a release was taken from, or the reason why none is given."""
     stored = service.store.find(key.tenant, id)
     settings = service.settings
@@ -39,6 +54,7 @@ async def localize(id: str, request: Request, service: TheService, key: AnyKey) 
         "folder": str(service.store.folder_of(stored.id)),
         "accepts": stored.info["accepts"],
         "extractor": stored.info["extractor"],
+        "gravity": gravity,
     }
 
     def charge(cost: int) -> None:

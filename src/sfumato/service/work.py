@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.core.errors import SfumatoError
+from sfumato.core.gravity import Gravity
 from sfumato.core.releases import KeypointRelease
 from sfumato.core.wire import decode
 from sfumato.server.mapping.map import Map
@@ -32,8 +33,10 @@ _dictionaries = cache(Dictionaries)
 
 def localize_release(given: dict[str, Any], body: bytes, charge: Charge) -> dict[str, Any]:
     """The answer to a localize request, and the kind of release it was."""
+    sent = given.get("gravity")
+    gravity = None if sent is None else Gravity.from_text(sent)
     release, world, settings = _asked(given, body, charge)
-    found = answer(release, world, settings, charge)
+    found = answer(release, world, settings, charge, gravity)
     return {"kind": release.kind, "answer": answer_of(found).model_dump()}
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.accounting import Composition, PrivateAnswer
 from sfumato.core.types import Pose
 from sfumato.dictionary.levels import level_for
 from sfumato_papers.harness.table import clustered_wilson, grouped
@@ -88,6 +89,15 @@ def _row(
             for name, field in medians.items()
         },
     }
+
+
+def exact_epsilon(row: Row) -> float | None:
+    """E at δ = 10⁻⁶ of all keypoints an answer took, in all its frames: what a ledger counts."""
+    setting: Setting = row["setting"]
+    if setting.epsilon is None or not math.isfinite(setting.epsilon):
+        return setting.epsilon
+    answer = PrivateAnswer(setting.epsilon, setting.num_words, setting.subset_size or 1)
+    return Composition({answer: round(row["mean_keypoints"])}).epsilon()
 
 
 def _shares(group: Sequence[Prediction], truths: Truths, how: Judgement) -> tuple[list[Row], int]:

@@ -29,6 +29,7 @@ from sfumato_papers.ldp_feat.localization_rows import (
     Row,
     choose_rows,
     evaluate,
+    exact_epsilon,
     whole_draws,
 )
 from sfumato_papers.ldp_feat.localization_settings import AUTO, Settings
@@ -64,13 +65,15 @@ def report_lines(
     every    all rows there are, where only some are shown: wrong poses are counted in all
     """
     how = how or Judgement()
+    frames = any(row["setting"].num_frames > 1 for row in rows)
     ends = {"truth": ("", "within"), "raw": (" of raw", "within_raw")}
     columns = [
         ("recipe", lambda row: _recipe(row["setting"])), ("dictionary", "setting.dictionary"),
         ("|K|", "setting.num_words", ","), ("ω", "setting.subset_size"),
         ("by", lambda row: None if row["setting"].epsilon is None else row["chosen"]),
         ("ε", "setting.epsilon", "g"), ("N", "mean_keypoints", ",.0f"),
-        ("ε·N", "epsilon_per_picture", ",.0f"), ("answers", "answers"),
+        ("ε·N", "epsilon_per_picture", ",.0f"), *[("E", exact_epsilon, ",.0f")] * frames,
+        ("answers", "answers"),
         *((f"≤{one}{ends[to][0]}", lambda row, to=to, i=i: _share(row[ends[to][1]], i))
           for to in against for i, one in enumerate(how.thresholds)),
         ("wrong", lambda row: "?" if row["wrong_poses"] is None else row["wrong_poses"]),
@@ -157,8 +160,9 @@ def _notes(
     if moved:
         notes.append(
             f"frames: asked together, with an error of odometry of {', '.join(sorted(moved))} "
-            "between two. N counts the keypoints of all frames, and ε·N what they spend; share N: "
-            "each sends its strongest, together as many as one frame."
+            "between two. N counts the keypoints of all frames, ε·N and E (exact, δ = 10⁻⁶, of the "
+            "mean N) what they spend together; share N: each sends its strongest, together as many "
+            "as one frame."
         )
     if any(row["setting"].recipe == "lifted" for row in rows):
         notes += [

@@ -137,5 +137,6 @@ def describe_map(world: Map) -> dict[str, Any]:
         "mean_track_length": observations / points if points else 0.0,
         "mean_reprojection_error_px": float(errors.mean()) if len(errors) else 0.0,
         "extractor": world.extractor,
+        "up": world.up,
         "warnings": map_warnings(world),
     }

@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 from sfumato.core.checks import check_finite, check_same_extractor, check_shape
 from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch
 from sfumato.core.frozen import check_extractor_name
+from sfumato.core.gravity import Direction
 from sfumato.core.releases import WordRelease
 from sfumato.core.storage import load_array, load_manifest, save_arrays
 from sfumato.core.types import Camera, Pose
 from sfumato.dictionary import Dictionary
 from sfumato.matching.vocabulary import InvertedIndex
 from sfumato.server.mapping.sidecars import Sidecars
+from sfumato.server.mapping.up import up_of
 
 KIND = "map"
 FORMAT = 1
@@ -113,6 +115,11 @@ class Map:
         """Features that saw a point."""
         return int(self.observations_per_image.sum())
 
+    @property
+    def up(self) -> Direction | None:
+        """Which way is up, as a unit vector; None where the map does not know."""
+        return up_of(self.facts)
+
     def __repr__(self) -> str:
         return (
             f"Map({self.num_images} images, {len(self.points)} points, "
@@ -163,8 +170,7 @@ class Map:
                 pairs = several.astype(np.int64) * (len(rows) + 1) + np.arange(len(rows))[:, None]
                 words, filed = np.divmod(np.unique(pairs), len(rows) + 1)
                 rows = rows[filed]
-            index = InvertedIndex.build(words, rows, dictionary.num_words)
-            self._indices[name] = index
+            index = self._indices[name] = InvertedIndex.build(words, rows, dictionary.num_words)
         return index
 
     def known_index(self, name: str) -> InvertedIndex | None:
@@ -178,8 +184,7 @@ class Map:
     @property
     def filed_under(self) -> list[str]:
         """Fingerprints of the dictionaries that need not be given any more."""
-        stored = [] if self.sidecars is None else self.sidecars.word_indices()
-        return sorted({*self._indices, *stored})
+        return sorted({*self._indices, *(self.sidecars.word_indices() if self.sidecars else ())})
 
     def word_index_of(
         self, release: WordRelease, dictionary: Dictionary | None, *, words_each: int = 1
@@ -248,10 +253,7 @@ class Map:
             "format": FORMAT,
             "extractor": self.extractor,
             "image_names": list(self.image_names),
-            "cameras": [
-                [camera.model, camera.width, camera.height, list(camera.params)]
-                for camera in self.cameras
-            ],
+            "cameras": [[c.model, c.width, c.height, list(c.params)] for c in self.cameras],
             "facts": dict(self.facts),
         }
         folder = Path(path)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.gravity import Direction
 from sfumato.core.releases import KeypointRelease, PlainRelease, SubspaceRelease, WordRelease
 from sfumato.matching.nearest import nearest_back
 from sfumato.matching.subspace import nearest as nearest_subspace
@@ -45,6 +46,10 @@ class ShardedMap:
     @property
     def extractor(self) -> str:
         return self.head.extractor
+
+    @property
+    def up(self) -> Direction | None:
+        return self.head.up
 
     @property
     def num_observations(self) -> int:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import DamagedFile, InvalidInput
+from sfumato.core.gravity import Direction, unit_direction
 from sfumato.core.progress import Progress, silent
 from sfumato.core.storage import (
     MANIFEST,
@@ -60,6 +61,7 @@ class Head:
     shards: tuple[str, ...]
     shard_of_image: NDArray[np.int32]
     sidecars: Sidecars
+    up: Direction | None = None
 
     @property
     def num_images(self) -> int:
@@ -100,6 +102,7 @@ def load_head(path: str | os.PathLike[str], *, verify: bool = True) -> Head:
             shards=tuple(manifest["shards"]),
             shard_of_image=load_array(folder, "shard_of_image", manifest, verify=verify),
             sidecars=Sidecars(folder, manifest["checksum"], verify),
+            up=None if manifest.get("up") is None else unit_direction("up", manifest["up"]),
         )
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise DamagedFile(f"{folder} is not a whole {KIND}: {error}") from None
@@ -146,6 +149,7 @@ def shard_map(
             "descriptor": [world.descriptors.shape[1], str(world.descriptors.dtype)],
             "scenes": scenes,
             "shards": shards,
+            "up": world.up,
         }
         fill_directory(folder, {"shard_of_image": group}, manifest, {})
         sidecars = Sidecars(folder, load_manifest(folder, kind=KIND)["checksum"])

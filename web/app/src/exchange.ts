@@ -170,7 +170,7 @@ export class Exchange {
     tell(
       byId("spent"),
       trouble ??
-        `N·ε = ${thousands(spent)} spent, the ε of every keypoint sent added up; counted exactly, E = ${short(exact)} except with ` +
+        `N·ε = ${thousands(spent)} spent, the ε of all keypoints protected here added up; counted exactly, E = ${short(exact)} except with ` +
           `probability 10⁻⁶. N·ε = ${thousands(left)} left of ${thousands(budget)}. A budget can be lowered, never raised.`,
     );
   }

@@ -44,6 +44,15 @@ test("a request carries the key, and the release where one is sent, and nothing 
   }
 });
 
+test("a refusal is not asked again: the same bytes would be refused again", async () => {
+  for (const status of [400, 401, 403, 404, 409, 413, 422, 500]) {
+    const before = server.received.length;
+    server.answers = [json({ error: "no", detail: "no." }, status)];
+    await expect(new Client({ ...settings, ledger: "uncounted" }).localize({ image: picture })).rejects.toThrow(`status ${status}`);
+    expect(server.received.slice(before).filter(({ body }) => body !== null)).toHaveLength(1);
+  }
+});
+
 test("a map that was searched in part is said to be, and some of its points can be drawn", async () => {
   server.answers = [json({ ...found, searched: 0.5 }), json(found)];
   const client = new Client(settings);

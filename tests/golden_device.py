@@ -174,7 +174,7 @@ def filters() -> dict[str, Any]:
     }
 
 
-def dictionary_tar(weighted: bool) -> tuple[bytes, dict[str, Any]]:
+def dictionary_tar(weighted: bool, index: str) -> tuple[bytes, dict[str, Any]]:
     """A small dictionary with levels, as a server hands it out, and what it must become."""
     rng = np.random.default_rng(8)
     words = rng.integers(0, 256, (2048, 8), dtype=np.uint8)
@@ -186,7 +186,7 @@ def dictionary_tar(weighted: bool) -> tuple[bytes, dict[str, Any]]:
         for size in (64, 1024)
     }
     made = Dictionary.from_words(
-        words, extractor="sift", levels=levels, weights=weights if weighted else None
+        words, extractor="sift", levels=levels, weights=weights if weighted else None, index=index
     )
     asked = rng.integers(0, 256, (50, 8), dtype=np.uint8)
     told: dict[str, Any] = {"fingerprint": made.fingerprint, "asked": asked.tolist()}
@@ -254,8 +254,12 @@ def files() -> dict[str, bytes]:
         "filters.json": _text(filters()),
         "answers.json": _text(answers()),
     }
-    for name, weighted in (("dictionary", True), ("dictionary-groups", False)):
-        out[f"{name}.tar"], told = dictionary_tar(weighted)
+    for name, weighted, index in (
+        ("dictionary", True, "exact"),
+        ("dictionary-cells", True, "cells"),
+        ("dictionary-groups", False, "exact"),
+    ):
+        out[f"{name}.tar"], told = dictionary_tar(weighted, index)
         out[f"{name}.json"] = _text(told)
     return out
 

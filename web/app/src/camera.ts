@@ -4,6 +4,8 @@ import { readFrame, type Taken } from "./picture.ts";
 
 export class Camera {
   #stream: MediaStream | null = null;
+  /** How often it was started or stopped: a stream that comes too late is not taken. */
+  #turns = 0;
   readonly #video: HTMLVideoElement;
 
   constructor(video: HTMLVideoElement) {
@@ -14,28 +16,37 @@ export class Camera {
     return this.#stream !== null;
   }
 
-  /** Ask for the camera and show what it sees. */
-  async start(): Promise<void> {
+  /** Ask for the camera and show what it sees; false where it was stopped, or asked for again, before it came. */
+  async start(): Promise<boolean> {
     this.stop();
+    const turn = this.#turns;
     // Old browsers and pages without TLS have none.
     const devices = navigator.mediaDevices as MediaDevices | undefined;
     if (devices === undefined) {
       throw new Error("a browser gives its camera to https pages only; choose a file, or open this page over https.");
     }
     try {
-      this.#stream = await devices.getUserMedia({
+      const stream = await devices.getUserMedia({
         audio: false,
         video: { facingMode: { ideal: "environment" }, width: { ideal: 1280 }, height: { ideal: 960 } },
       });
+      if (turn !== this.#turns) {
+        switchOff(stream);
+        return false;
+      }
+      this.#stream = this.#video.srcObject = stream;
+      await this.#video.play();
     } catch (error) {
+      if (turn !== this.#turns) return false;
+      this.stop();
       throw new Error(whyNoCamera(error));
     }
-    this.#video.srcObject = this.#stream;
-    await this.#video.play();
+    return true;
   }
 
   stop(): void {
-    for (const track of this.#stream?.getTracks() ?? []) track.stop();
+    this.#turns++;
+    if (this.#stream !== null) switchOff(this.#stream);
     this.#stream = null;
     this.#video.srcObject = null;
   }
@@ -44,6 +55,10 @@ export class Camera {
   take(maxPixels: number): Promise<Taken> {
     return readFrame(this.#video, maxPixels);
   }
+}
+
+function switchOff(stream: MediaStream): void {
+  for (const track of stream.getTracks()) track.stop();
 }
 
 function whyNoCamera(error: unknown): string {

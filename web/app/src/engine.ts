@@ -17,12 +17,13 @@ import {
   type FilterSettings,
   type Localization,
   type MapInfo,
+  type MapPoints,
   type Picture,
   type Prepared,
   type Progress,
 } from "@sfumato/device";
+import { sentence } from "./dom.ts";
 import { Extractor } from "./extractor.ts";
-import type { Vector } from "./place.ts";
 import type { Cost } from "./sentences.ts";
 import type { Chosen } from "./settings.ts";
 
@@ -33,12 +34,11 @@ export interface Account {
   readonly exact: number;
   readonly left: number;
   readonly budget: number;
-  /** False where this browser keeps nothing. */
-  readonly kept: boolean;
+  /** Why nothing can be counted, or null. */
+  readonly trouble: string | null;
 }
 
 const SQUARE = 80; // pixels: about a small face
-const MOST_POINTS = 100_000;
 const ANY_EPSILON = 1; // of a client that draws nothing
 
 export class Engine {
@@ -65,6 +65,12 @@ export class Engine {
     return this.#clientFor(null).maps();
   }
 
+  /** No map is used: nothing can be protected. */
+  leaveMap(): void {
+    this.#dictionary = null;
+    this.levels = [];
+  }
+
   /** Refuse a map with other words than the page's own; fetch those, once. */
   async useMap(map: MapInfo, progress: Progress): Promise<void> {
     if (!map.dictionaries.some(({ fingerprint }) => fingerprint === this.#pin)) {
@@ -75,16 +81,12 @@ export class Engine {
   }
 
   /** Some points of a map; a map that cannot be drawn can still be asked. */
-  async points(map: MapInfo): Promise<{ points: readonly Vector[]; up: Vector }> {
-    const address = new URL(`v1/maps/${map.id}/points`, this.#server);
+  async points(map: MapInfo): Promise<MapPoints> {
     try {
-      const answer = await fetch(address, { headers: { Authorization: `Bearer ${this.#key}` }, credentials: "omit" });
-      const told = (await answer.json()) as { points?: unknown; up?: unknown };
-      if (answer.ok && isPoints(told.points) && isVector(told.up)) return { points: told.points, up: told.up };
+      return await this.#clientFor(null).points(map.id);
     } catch {
-      // drawn without points
+      return { points: [], up: [0, 0, 1] };
     }
-    return { points: [], up: [0, 0, 1] };
   }
 
   extract(picture: Picture, progress: Progress): Promise<Features> {
@@ -118,7 +120,8 @@ export class Engine {
 
   /** Charge and draw. Kept in this browser, not sent. */
   async prepare(kept: Features, camera: Camera, chosen: Chosen, map: MapInfo, progress: Progress): Promise<Prepared> {
-    const prepared = await this.#clientFor(chosen).prepare({ image: kept, camera, map: map.id }, progress);
+    const { budget } = await this.account(chosen.budget); // another visit may have lowered it
+    const prepared = await this.#clientFor({ ...chosen, budget }).prepare({ image: kept, camera, map: map.id }, progress);
     if (prepared === null) throw new Error("the picture has no keypoints; nothing was charged.");
     return prepared;
   }
@@ -132,7 +135,14 @@ export class Engine {
   async waiting(): Promise<readonly { readonly prepared: Prepared; readonly map: string }[]> {
     if (this.#key === "") return [];
     const found = await this.#clientFor(null).waiting().catch(() => []); // where nothing is kept, nothing waits
-    return found.map(({ data, id, map }) => ({ prepared: preparedFrom(data, { id }), map: map ?? "" }));
+    return found.flatMap(({ data, id, map }) => {
+      try {
+        return [{ prepared: preparedFrom(data, { id }), map: map ?? "" }];
+      } catch {
+        void this.forget(id); // damaged: it can never be sent
+        return [];
+      }
+    });
   }
 
   async forget(id: string): Promise<void> {
@@ -146,9 +156,9 @@ export class Engine {
       const { caps, composition, epsilon } = await ledger.spent();
       ledger.close();
       const most = Math.min(caps.session ?? Infinity, budget);
-      return { spent: epsilon, exact: composition.epsilon(), left: Math.max(0, most - epsilon), budget: most, kept: true };
-    } catch {
-      return { spent: 0, exact: 0, left: 0, budget, kept: false };
+      return { spent: epsilon, exact: composition.epsilon(), left: Math.max(0, most - epsilon), budget: most, trouble: null };
+    } catch (error) {
+      return { spent: 0, exact: 0, left: 0, budget, trouble: sentence(error) };
     }
   }
 
@@ -170,12 +180,4 @@ export class Engine {
     }
     return this.#client.made;
   }
-}
-
-function isVector(value: unknown): value is Vector {
-  return Array.isArray(value) && value.length === 3 && value.every(Number.isFinite);
-}
-
-function isPoints(value: unknown): value is readonly Vector[] {
-  return Array.isArray(value) && value.length <= MOST_POINTS && value.every(isVector);
 }

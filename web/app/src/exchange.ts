@@ -1,9 +1,9 @@
 /** Steps 3 and 4: draw the release, show it, send exactly it, show the answer. */
 
 import { Unreachable, type Features, type Prepared } from "@sfumato/device";
-import { showAnswer } from "./answer.ts";
+import { forgetAnswer, showAnswer } from "./answer.ts";
 import { remember, remembered, type Connection } from "./connection.ts";
-import { byId, make, on, showFacts, short, tell, thousands } from "./dom.ts";
+import { byId, make, on, sentence, showFacts, short, tell, thousands } from "./dom.ts";
 import type { Engine } from "./engine.ts";
 import { hexDump, sha256 } from "./leaving.ts";
 import type { Taken } from "./picture.ts";
@@ -63,20 +63,30 @@ export class Exchange {
   /** Charge, draw once, show every byte. */
   async protect(): Promise<void> {
     const map = this.#connection.map;
-    if (this.#kept === null || this.#picture === null || map === null) throw new Error("connect and choose a picture first.");
+    const kept = this.#kept;
+    if (kept === null || this.#picture === null || map === null) throw new Error("connect and choose a picture first.");
     this.#protect.disabled = true;
     const { width, height } = this.#picture.picture;
     const focal = focalInPixels(chosen().lens, width, height);
     const camera = { model: "PINHOLE", width, height, params: [focal, focal, width / 2, height / 2] } as const;
+    const inputs = ["connect", "device"].map((id) => byId(id));
+    for (const part of inputs) part.inert = true; // what is drawn is what is shown
+    let prepared: Prepared;
     try {
-      this.#prepared = await this.#engine.prepare(this.#kept, camera, chosen(), map, showProgress);
+      prepared = await this.#engine.prepare(kept, camera, chosen(), map, showProgress);
     } catch (error) {
-      this.#protect.disabled = false;
+      this.#protect.disabled = this.#kept === null;
       throw error;
     } finally {
+      for (const part of inputs) part.inert = false;
       await this.showSpent();
     }
-    await this.#show(this.#prepared);
+    if (this.#kept !== kept) {
+      await this.#engine.forget(prepared.id ?? "");
+      throw new Error("the picture or a setting changed while the words were drawn, so they are not sent; what they cost stays spent. Protect again.");
+    }
+    this.#prepared = prepared;
+    await this.#show(prepared);
   }
 
   async #show({ data, release }: Prepared): Promise<void> {
@@ -107,6 +117,7 @@ export class Exchange {
     if (prepared.id !== null) this.#sent.add(prepared.id);
     remember(SENT, [...this.#sent].join(" "));
     tell(byId("answer"), "Asking…");
+    forgetAnswer(this.#place);
     try {
       const answer = await this.#engine.send(prepared, chosen(), map);
       const milliseconds = performance.now() - start;
@@ -117,7 +128,7 @@ export class Exchange {
       showAnswer(answer, { bytes: prepared.data.length, milliseconds, budgetLeft: left, half }, this.#place);
     } catch (error) {
       const waits = error instanceof Unreachable && prepared.id !== null;
-      tell(byId("answer"), waits ? "Not answered yet: the release waits for the network." : "Not answered.");
+      tell(byId("answer"), waits ? `Not answered yet. ${sentence(error)}` : "Not answered.");
       if (!waits) throw error;
     } finally {
       await this.showWaiting();
@@ -128,7 +139,7 @@ export class Exchange {
   async flush(): Promise<void> {
     if (!navigator.onLine) return;
     for (const { prepared, map } of await this.#engine.waiting()) {
-      if (this.#sent.has(prepared.id ?? "")) await this.#ask(prepared, map);
+      if (this.#sent.has(prepared.id ?? "")) await this.#ask(prepared, map).catch(this.#failed); // the next may fare better
     }
   }
 
@@ -153,13 +164,14 @@ export class Exchange {
   }
 
   async showSpent(): Promise<void> {
-    const { spent, exact, left, budget, kept } = await this.#engine.account(chosen().budget);
+    const { spent, exact, left, budget, trouble } = await this.#engine.account(chosen().budget);
+    if (budget < chosen().budget) byId<HTMLInputElement>("budget").value = String(budget);
     byId("spent-bar").style.width = `${Math.min(100, (100 * spent) / budget)}%`;
     tell(
       byId("spent"),
-      kept
-        ? `N·ε = ${thousands(spent)} spent, counted exactly E = ${short(exact)} at δ = 10⁻⁶; ${thousands(left)} left of ${thousands(budget)}. A budget can be lowered, never raised.`
-        : "This browser keeps nothing here (a private window?), so nothing can be counted and nothing is protected.",
+      trouble ??
+        `N·ε = ${thousands(spent)} spent, the ε of all keypoints protected here added up; counted exactly, E = ${short(exact)} except with ` +
+          `probability 10⁻⁶. N·ε = ${thousands(left)} left of ${thousands(budget)}. A budget can be lowered, never raised.`,
     );
   }
 }

@@ -42,6 +42,8 @@ async function busy(work: () => Promise<void>): Promise<void> {
 }
 
 async function useMap(map: MapInfo | null): Promise<void> {
+  engine.leaveMap();
+  select(); // nothing is protected for a map before its words are known to be the right ones
   place.show([], [0, 0, 1]);
   await exchange.showWaiting();
   if (map === null) return;
@@ -105,7 +107,7 @@ function describe(all: number, kept: number, milliseconds: number | undefined): 
 
 async function openCamera(): Promise<void> {
   tell(byId("problem"), "");
-  await camera.start();
+  if (!(await camera.start())) return;
   byId("video").hidden = false;
   byId("picture").hidden = byId("empty").hidden = true;
   byId("take-button").hidden = false;
@@ -151,7 +153,7 @@ function listen(): void {
   }
   listenToDrops(byId("stage"));
   // A camera that nobody sees is off.
-  on(document, "visibilitychange", () => { if (document.hidden && camera.isOn) closeCamera(); }, problem);
+  on(document, "visibilitychange", () => { if (document.hidden) closeCamera(); }, problem);
   on(window, "online", online, problem);
 }
 

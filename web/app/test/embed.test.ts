@@ -1,9 +1,11 @@
-/** The ten lines of docs/browser.md, as they stand there, on a site of their own. */
+/** The examples of docs/browser.md, as they stand there: a page on a site of its own, and Node. */
 
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { execFile, execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { extname, join } from "node:path";
+import { promisify } from "node:util";
 import { build } from "vite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { close, HAS_CHROMIUM, newPage, open, type Watched } from "./browser.ts";
@@ -14,9 +16,12 @@ const DOCS = join(import.meta.dirname, "../../../docs/browser.md");
 const DEVICE = join(import.meta.dirname, "../../device");
 const TYPES: Record<string, string> = { ".js": "text/javascript", ".wasm": "application/wasm" };
 
-/** The page of the docs with the address of the test's service in it. */
-function example(address: string): string {
-  const [block] = /```html\n(<!doctype html>[\s\S]*?)```/.exec(readFileSync(DOCS, "utf8"))?.slice(1) ?? [];
+const PYTHON = join(import.meta.dirname, "../../../.venv/bin/python");
+const PIXELS = "import sys; from PIL import Image; sys.stdout.buffer.write(Image.open(sys.argv[1]).convert('RGBA').tobytes())";
+
+/** The page of the docs, or their program for Node, with the address of the test's service in it. */
+function example(language: "html" | "js", address: string): string {
+  const [block] = new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``).exec(readFileSync(DOCS, "utf8"))?.slice(1) ?? [];
   if (block?.includes("https://maps.example") !== true) throw new Error("docs/browser.md has no example");
   return block.replace("https://maps.example", address);
 }
@@ -34,7 +39,7 @@ describe.runIf(HAS_CHROMIUM)("a page of somebody else's", () => {
     site = createServer((request, response) => {
       const path = new URL(request.url ?? "/", "http://x").pathname;
       const file = join(folder, path.replace("/sfumato/", ""));
-      if (path === "/") response.writeHead(200, { "content-type": "text/html; charset=utf-8" }).end(example(served.url));
+      if (path === "/") response.writeHead(200, { "content-type": "text/html; charset=utf-8" }).end(example("html", served.url));
       else if (!existsSync(file)) response.writeHead(404).end();
       else response.writeHead(200, { "content-type": TYPES[extname(file)] ?? "text/plain" }).end(readFileSync(file));
     });
@@ -59,6 +64,13 @@ describe.runIf(HAS_CHROMIUM)("a page of somebody else's", () => {
     const center = ((await told.textContent()) ?? "").match(/-?\d+\.\d+/g)?.map(Number) ?? null;
     expect(distance(center, served.truth.pictures[3])).toBeLessThan(0.05);
     expect(problems.filter((text) => !text.includes("404"))).toEqual([]);
+  });
+
+  it("localizes from Node with the lines of the docs", async () => {
+    writeFileSync(join(folder, "pixels.rgba"), execFileSync(PYTHON, ["-c", PIXELS, served.picture(3)], { maxBuffer: 1 << 24 }));
+    writeFileSync(join(folder, "ask.mjs"), example("js", served.url).replace("./sfumato/", "./"));
+    const { stdout } = await promisify(execFile)(process.execPath, ["ask.mjs"], { cwd: folder, env: { ...process.env, KEY: served.key } });
+    expect(distance(stdout.match(/-?\d+\.\d+/g)?.map(Number) ?? null, served.truth.pictures[3])).toBeLessThan(0.05);
   });
 
   it("is not answered where the service does not name the site", async () => {

@@ -271,7 +271,8 @@ function checkedRow(stored: unknown, session: string): Row {
   try {
     const spent = row.answers.reduce((sum, one) => sum + one.epsilon * BigInt(one.count), 0n);
     const units = row.answers.reduce((sum, one) => sum + one.count, 0);
-    const whole = row.caps.length === 4 && spent === row.spent && units <= row.units && row.pictures >= row.unprotected;
+    const capped = row.caps.length === 4 && row.caps.every((cap) => cap === null || typeof cap === "bigint");
+    const whole = capped && spent === row.spent && units <= row.units && row.pictures >= row.unprotected;
     compositionOf(row.answers);
     if (whole) return row;
   } catch {

@@ -9,7 +9,7 @@ const MAX_WORDS = 1 << 20;
 const BLOCK = 512;
 const NO_CENTRES = new Uint8Array(0);
 
-/** From this many words on, a level of a dictionary is searched in cells. */
+/** From this many words on, a level of a dictionary is searched in cells; the whole follows its manifest. */
 export const CELLS_FROM = 32_768;
 
 /** The level whose words are the middles of cells: the first of about four times the root, or null. */

@@ -1,5 +1,5 @@
 import { IDBFactory } from "fake-indexeddb";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { inTransaction, openDatabase } from "../src/database.ts";
 import { BudgetSpent, InvalidInput, LedgerError } from "../src/errors.ts";
 import { Ledger } from "../src/ledger.ts";
@@ -111,7 +111,22 @@ describe("where nothing can be kept", () => {
   });
 });
 
-test("a ledger that disagrees with itself is refused", async () => {
+test("a charge is on the disk before it counts, not in a buffer", async () => {
+  const database = await openDatabase({ factory: new IDBFactory() });
+  const opened = vi.spyOn(database, "transaction");
+  await inTransaction<undefined>(database, "sessions", "readwrite", (_, done) => { done(undefined); });
+  expect(opened).toHaveBeenCalledWith("sessions", "readwrite", { durability: "strict" });
+});
+
+test.each([
+  ["less than it sent", { spent: 1n }],
+  ["fewer descriptors than it sent", { units: 99 }],
+  ["fewer pictures than without a guarantee", { unprotected: 2 }],
+  ["no caps", { caps: [] }],
+  ["a cap that is no amount", { caps: [null, null, undefined, null] }],
+  ["a negative amount", { answers: [{ epsilon: -8_000_000_000n, numValues: 8192, subsetSize: 1, count: 100 }], spent: -800_000_000_000n }],
+  ["nothing at all", { answers: undefined }],
+])("a ledger edited to have %s is refused", async (_, change) => {
   const factory = new IDBFactory();
   const ledger = await Ledger.open({ factory });
   await ledger.charge(event);
@@ -119,7 +134,7 @@ test("a ledger that disagrees with itself is refused", async () => {
   await inTransaction<undefined>(database, "sessions", "readwrite", (objects, done) => {
     const request: IDBRequest<unknown> = objects.get("default");
     request.onsuccess = () => {
-      objects.put({ ...(request.result as object), spent: 1n });
+      objects.put({ ...(request.result as object), ...change });
       done(undefined);
     };
   });

@@ -21,10 +21,10 @@ const BUNDLED = new URL("../../../src/sfumato/dictionary/data/", import.meta.url
 /** A dictionary that comes with sfumato. */
 async function openBundled(name: string): Promise<Dictionary> {
   const read = (file: string) => readFileSync(new URL(`${name}/${file}`, BUNDLED));
-  const manifest = JSON.parse(read("manifest.json").toString()) as { fingerprint: string; levels: number[] };
+  const manifest = JSON.parse(read("manifest.json").toString()) as { fingerprint: string; levels: number[]; index: { kind: string } };
   const array = (file: string) => readNpy(file, new Uint8Array(read(file)));
   const levels = manifest.levels.map((size) => [size, Uint32Array.from(array(`level-${size}.npy`).values)] as const);
-  const arrays = { extractor: "sift", metric: "l2", dimension: 128, levels };
+  const arrays = { extractor: "sift", metric: "l2", dimension: 128, levels, cells: manifest.index.kind === "cells" };
   const weights = Uint32Array.from(array("weights.npy").values);
   return Dictionary.verify({ ...arrays, words: Uint8Array.from(array("words.npy").values), weights }, manifest.fingerprint);
 }

@@ -34,7 +34,7 @@ export function blobs(width = 200, height = 160): Picture {
 export function words(numWords = 2048, seed = 3): { arrays: DictionaryArrays; pin: string } {
   const rows = noise(128 * numWords, seed);
   const pin = createHash("sha256").update(`|u1|${numWords}x128|sift|`).update(rows).digest("hex");
-  return { arrays: { extractor: "sift", metric: "l2", dimension: 128, words: rows, levels: [], weights: null }, pin };
+  return { arrays: { extractor: "sift", metric: "l2", dimension: 128, words: rows, levels: [], weights: null, cells: false }, pin };
 }
 
 /** The archive in which a server hands it out. */

@@ -73,6 +73,14 @@ export interface Localization {
   readonly warning: string | null;
   /** The pose was computed with this one, where the given one clearly does not fit. */
   readonly camera: Camera | null;
+  /** Share of the map's images that were looked at; below 1 `warning` says why. */
+  readonly searched: number;
+}
+
+/** Some points of a map, and which way is up: to draw a pose among them. */
+export interface MapPoints {
+  readonly points: readonly Vector[];
+  readonly up: Vector;
 }
 
 /** A JSON value that is read field by field; every refusal names the field. */
@@ -187,6 +195,13 @@ function mapOf(map: Told): MapInfo {
   };
 }
 
+/** Points of a map. */
+export function readPoints(body: Uint8Array): MapPoints {
+  const answer = told(body, "a list of points");
+  const points = answer.field("points").list(1 << 17).map((point) => point.numbers(3) as unknown as Vector);
+  return { points, up: answer.field("up").numbers(3) as unknown as Vector };
+}
+
 /** A plan. */
 export function readAdvice(body: Uint8Array): Advice {
   const plan = told(body, "a plan");
@@ -234,6 +249,7 @@ export function readAnswer(body: Uint8Array, keypoints: number): Localization {
         },
     warning: sentence("warning"),
     camera: answer.field("camera").isNull ? null : cameraOf(answer.field("camera")),
+    searched: answer.field("searched").isNull ? 1 : answer.field("searched").number(0, 1),
   };
 }
 

@@ -5,11 +5,12 @@ import { Device } from "../device.ts";
 import { cachedDictionary, keepDictionary } from "../dictionary/cache.ts";
 import { dictionaryFromTar, type Dictionary, type Words } from "../dictionary/dictionary.ts";
 import type { ProtectRequest } from "../engine.ts";
-import { InvalidInput, Refused, ServerError, SfumatoError, Unreachable } from "../errors.ts";
+import { BadAnswer, InvalidInput, Refused, ServerError, SfumatoError, Unreachable } from "../errors.ts";
 import { Ledger, type LedgerOptions, type Spent } from "../ledger.ts";
 import { checkAllowed, checkLeaving, checkLimits, type Limits } from "../limits.ts";
 import type { Progress } from "../types.ts";
-import { readAdvice, readAnswer, readMap, readMaps, type Advice, type Localization, type MapInfo } from "./answers.ts";
+import { readAdvice, readAnswer, readMap, readMaps, readPoints } from "./answers.ts";
+import type { Advice, Localization, MapInfo, MapPoints } from "./answers.ts";
 import { Server, type ServerOptions } from "./ask.ts";
 import { Outbox, type Waiting } from "./outbox.ts";
 import { checkMap, follow, type Choice } from "./plan.ts";
@@ -148,6 +149,12 @@ export class Client {
     return found;
   }
 
+  /** Some points of a map, to draw where a pose lies. */
+  async points(map?: string): Promise<MapPoints> {
+    const { id } = await this.findMap(map);
+    return readPoints(await this.#server.ask(`v1/maps/${id}/points`, { maxBytes: 1 << 23 }));
+  }
+
   /** What the server recommends for a map; nothing of it is taken. */
   async plan(map?: string): Promise<Advice> {
     const { id } = await this.findMap(map);
@@ -178,12 +185,8 @@ export class Client {
     if (done === null) return null;
     const prepared = preparedFrom(done.data, done);
     checkLeaving(prepared.release, this.limits, await this.words());
-    if (outbox === null) return prepared;
-    try {
-      return { ...prepared, id: (await outbox.add(done.data, map ?? null)).id };
-    } catch {
-      return prepared; // no room to keep it; it can still be sent now
-    }
+    const waiting = await outbox?.add(done.data, map ?? null).catch(() => null); // without room it can still be sent now
+    return { ...prepared, id: waiting?.id ?? null };
   }
 
   /** Send a release that exists, as it is: nothing is drawn and nothing is charged. */
@@ -218,7 +221,7 @@ export class Client {
     const prepared = await this.prepare(request, progress);
     if (prepared === null) {
       const reason = "the picture has no keypoints; nothing was charged or sent";
-      const nothing = { pose: null, expectedError: null, warning: null, camera: null };
+      const nothing = { pose: null, expectedError: null, warning: null, camera: null, searched: 1 };
       return { ...nothing, reason, numInliers: 0, numMatches: 0, log10Chance: 0 };
     }
     if (offline !== null) throw kept(offline, prepared);
@@ -246,8 +249,8 @@ export class Client {
         if (!(error instanceof SfumatoError)) throw error;
         outcomes.push({ id, localization: null, error });
         // The next release may fare better only where this one was the reason.
-        const single = !(error instanceof ServerError) || (error instanceof Refused && [400, 403, 409, 413, 422].includes(error.status));
-        if (!single) break;
+        const single = !(error instanceof ServerError) || (error instanceof Refused && [400, 403, 404, 409, 413, 422].includes(error.status));
+        if (!single && !(error instanceof BadAnswer)) break;
       }
     }
     return outcomes;

@@ -1,6 +1,6 @@
 /** Words that were fetched once, kept in this browser and verified again whenever they are read. */
 import { openDatabase, readEntry, removeEntry, writeEntry, type DatabaseOptions } from "../database.ts";
-import { Missing, SfumatoError } from "../errors.ts";
+import { Missing } from "../errors.ts";
 import { Dictionary, type DictionaryArrays } from "./dictionary.ts";
 
 /** The pinned words if they are kept here and still what was pinned; else null. */
@@ -11,8 +11,8 @@ export async function cachedDictionary(pin: string, options: DatabaseOptions = {
     try {
       return await Dictionary.verify(entry.arrays, pin);
     } catch (error) {
-      if (!(error instanceof SfumatoError) || error instanceof Missing) throw error;
-      await removeEntry(database, "dictionaries", pin); // damaged: fetched again
+      if (error instanceof Missing) throw error;
+      await removeEntry(database, "dictionaries", pin); // damaged, or of an earlier version: fetched again
       return null;
     }
   });

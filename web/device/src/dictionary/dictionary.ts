@@ -37,6 +37,8 @@ export interface DictionaryArrays {
   readonly levels: readonly (readonly [number, Uint32Array])[];
   /** How many descriptors each word stood for, or null. */
   readonly weights: Uint32Array | null;
+  /** Whether the whole dictionary is searched in cells: its manifest says so. Levels follow their size. */
+  readonly cells: boolean;
 }
 
 /** Words of one extractor, with levels of fewer words; verified. */
@@ -109,8 +111,8 @@ export class Dictionary {
     const { dimension, extractor, levels, weights } = this.#arrays;
     const groups = levels.find(([size]) => size === numWords)?.[1] ?? null;
     const coarse = weights !== null;
-    const sizes = [...this.#fingerprints.keys()];
-    const cells = coarse && numWords >= CELLS_FROM ? cellLevel(numWords, sizes) : null;
+    const hasCells = coarse && (groups === null ? this.#arrays.cells : numWords >= CELLS_FROM);
+    const cells = hasCells ? cellLevel(numWords, [...this.#fingerprints.keys()]) : null;
     return {
       ...{ fingerprint, numWords, dimension, extractor },
       words: coarse ? this.#rows(numWords) : this.#arrays.words,
@@ -164,7 +166,7 @@ function readArrays(archive: Uint8Array): DictionaryArrays {
   const files = readTar(archive);
   const [manifest, words] = [files.get("manifest.json"), files.get("words.npy")];
   if (manifest === undefined || words === undefined) throw new BadAnswer("the server's dictionary has no words.");
-  let told: { extractor?: unknown; metric?: unknown };
+  let told: { extractor?: unknown; metric?: unknown; index?: { kind?: unknown } | null };
   try {
     told = Object(JSON.parse(new TextDecoder().decode(manifest))) as typeof told;
   } catch {
@@ -189,10 +191,11 @@ function readArrays(archive: Uint8Array): DictionaryArrays {
     words: rows.values,
     levels,
     weights: weights === undefined ? null : whole("weights.npy", weights),
+    cells: told.index?.kind === "cells", // a graph is not read here: what it approximates is searched
   };
 }
 
-function checkArrays({ dimension, extractor, levels, metric, weights, words }: DictionaryArrays): void {
+function checkArrays({ cells, dimension, extractor, levels, metric, weights, words }: DictionaryArrays): void {
   const numWords = words.length / dimension;
   try {
     checkExtractorName(extractor);
@@ -203,6 +206,7 @@ function checkArrays({ dimension, extractor, levels, metric, weights, words }: D
   if (!(Number.isInteger(numWords) && numWords >= 2 && numWords <= MAX_WORDS)) {
     throw new BadAnswer("the dictionary must have 2 to 2^24 words of one length.");
   }
+  if (typeof cells !== "boolean") throw new BadAnswer("the dictionary does not say how it is searched.");
   for (const [size, groups] of levels) {
     const seen = new Set(groups);
     if (groups.length !== numWords || seen.size !== size || size >= numWords || groups.some((group) => group >= size)) {

@@ -136,6 +136,16 @@ describe("offline in the middle", () => {
     await client.forget(prepared[0]?.id ?? "");
     expect(await client.waiting()).toEqual([]);
   });
+
+  test("neither does one whose map is gone, or whose answer cannot be true", async () => {
+    const client = new Client(settings);
+    const prepared = [await client.prepare({ image: picture, map: "gone" }), await client.prepare({ image: picture })];
+    server.answers = [json([])];
+    expect((await client.flush()).map(({ error }) => error?.name)).toEqual(["Refused", "BadAnswer"]);
+    server.answers = [json(found)];
+    expect((await client.flush()).map(({ error }) => error?.name)).toEqual(["Refused", undefined]);
+    expect((await client.waiting()).map((one) => one.id)).toEqual([prepared[0]?.id]);
+  });
 });
 
 describe("a server cannot", () => {
@@ -184,6 +194,7 @@ describe("a server cannot", () => {
     [{ ...found, num_inliers: "5" }, "num_inliers"],
     [{ ...found, camera: { model: "NONE", width: 1, height: 1, params: [] } }, "camera cannot be one"],
     [{ ...found, expected_error: { position: -1 } }, "position"],
+    [{ ...found, searched: 2 }, "searched"],
     [[], "num_inliers"],
   ])("be believed when it says what cannot be true (%#)", async (said, sentence) => {
     server.answers = [json(said)];
@@ -200,6 +211,7 @@ describe("a server cannot", () => {
     await expect(client.localize({ image: picture })).rejects.toThrow("status 400: a\\u001b[31m\\u202e b");
     server.answers = [new Response("x".repeat(100_000))];
     await expect(client.localize({ image: picture })).rejects.toThrow("longer than 65536 bytes");
+    await expect(new Client({ ...settings, factory: new IDBFactory(), maxDictionaryBytes: 5000 }).words()).rejects.toThrow("longer than 5000");
   });
 });
 

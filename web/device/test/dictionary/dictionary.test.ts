@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { IDBFactory } from "fake-indexeddb";
 import { describe, expect, test } from "vitest";
 import { openDatabase, readEntry, writeEntry } from "../../src/database.ts";
@@ -14,7 +15,7 @@ interface Level {
 }
 type Told = Record<string, Level> & { fingerprint: string; asked: number[][] };
 
-describe.each(["dictionary", "dictionary-groups"])("%s", (name) => {
+describe.each(["dictionary", "dictionary-cells", "dictionary-groups"])("%s", (name) => {
   const told = goldenJson(`device/${name}.json`) as Told;
   const tar = goldenBytes(`device/${name}.tar`);
 
@@ -58,6 +59,21 @@ describe.each(["dictionary", "dictionary-groups"])("%s", (name) => {
   });
 });
 
+test("the whole is searched as its manifest says, a level by its size", async () => {
+  const open = (name: string): Promise<Dictionary> =>
+    dictionaryFromTar(goldenBytes(`device/${name}.tar`), (goldenJson(`device/${name}.json`) as Told).fingerprint);
+  const [exact, cells, groups] = await Promise.all([open("dictionary"), open("dictionary-cells"), open("dictionary-groups")]);
+  expect(exact.at(2048).centres).toBeNull();
+  expect(cells.at(2048).centres).toEqual(cells.at(1024).words);
+  expect([cells.at(1024).centres, groups.at(2048).centres]).toEqual([null, null]);
+  const many = { ...exact.arrays, dimension: 1, words: new Uint8Array(40_000), weights: new Uint32Array(40_000).fill(1) };
+  const levels = [[16, Uint32Array.from({ length: 40_000 }, (_, i) => i % 16)]] as const;
+  const head = new TextEncoder().encode("|u1|40000x1|sift|");
+  const pin = createHash("sha256").update(head).update(many.words).digest("hex");
+  const large = await Dictionary.verify({ ...many, levels, cells: false }, pin);
+  expect(large.at(40_000).centres).toBeNull();
+});
+
 test("the level for an ε is the largest whose true word is sent often enough", async () => {
   const { fingerprint } = goldenJson("device/dictionary.json") as Told;
   const dictionary = await dictionaryFromTar(goldenBytes("device/dictionary.tar"), fingerprint);
@@ -86,6 +102,17 @@ describe("the cache", () => {
     expect(await readEntry(database, "dictionaries", fingerprint)).toBeUndefined();
   });
 
+  test("fetches again what an earlier version of this package kept", async () => {
+    const factory = new IDBFactory();
+    const words = await dictionaryFromTar(goldenBytes("device/dictionary.tar"), fingerprint);
+    const database = await openDatabase({ factory });
+    for (const arrays of [{ ...words.arrays, cells: undefined }, { words: words.arrays.words }]) {
+      await writeEntry(database, "dictionaries", { fingerprint, arrays });
+      expect(await cachedDictionary(fingerprint, { factory })).toBeNull();
+      expect(await readEntry(database, "dictionaries", fingerprint)).toBeUndefined();
+    }
+  });
+
   test("is not needed: without IndexedDB words are fetched each time", async () => {
     const words = await dictionaryFromTar(goldenBytes("device/dictionary.tar"), fingerprint);
     expect(await keepDictionary(fingerprint, words)).toBe(false);
@@ -101,9 +128,10 @@ test.each([
   ["a broken last word", { words: new Uint8Array(7) }],
   ["bits", { metric: "hamming" }],
   ["no extractor", { extractor: "" }],
+  ["no word on how it is searched", { cells: undefined as unknown as boolean }],
 ] as const)("a dictionary with %s is refused", async (_, change) => {
   const arrays = {
-    ...{ extractor: "sift", metric: "l2", dimension: 2, words: new Uint8Array(8), weights: null },
+    ...{ extractor: "sift", metric: "l2", dimension: 2, words: new Uint8Array(8), weights: null, cells: false },
     levels: [[2, Uint32Array.of(0, 1, 0, 1)]] as const,
   };
   await expect(Dictionary.verify({ ...arrays, ...change }, "0".repeat(64))).rejects.toThrow();

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { InvalidInput } from "../../src/errors.ts";
 import { SecureRandom, WordSource, drawDistinct } from "../../src/privacy/randomness.ts";
 
@@ -59,6 +59,23 @@ test("blocks follow each other without a repetition", () => {
   const drawn = rng.below(2 ** 32, 50_000);
   expect(new Set(drawn).size).toBeGreaterThan(49_900);
   expect(new Set(rng.below(2 ** 32, 50_000)).size).toBeGreaterThan(49_900);
+});
+
+test("what was handed out is wiped", () => {
+  const blocks: Uint32Array[] = [];
+  const fill = crypto.getRandomValues.bind(crypto);
+  const spy = vi.spyOn(crypto, "getRandomValues").mockImplementation((block) => {
+    blocks.push(block as unknown as Uint32Array);
+    return fill(block);
+  });
+  try {
+    new SecureRandom().below(2 ** 32, 1000);
+  } finally {
+    spy.mockRestore();
+  }
+  expect(blocks).toHaveLength(1);
+  expect(blocks[0]?.subarray(0, 1000).every((word) => word === 0)).toBe(true);
+  expect(blocks[0]?.subarray(1000).some((word) => word !== 0)).toBe(true);
 });
 
 test("every set of distinct numbers is equally likely", () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { MalformedRelease } from "../../src/errors.ts";
 import type { Release } from "../../src/wire/releases.ts";
+import { snap } from "../../src/wire/positions.ts";
 import { decode, encode } from "../../src/wire/wire.ts";
 import { goldenBytes, goldenJson, goldenNames } from "../golden.ts";
 
@@ -111,4 +112,9 @@ test("a damaged message is refused whatever was changed, and nothing large is al
     }
     expect(() => decode(bytes.subarray(0, place))).toThrow(MalformedRelease);
   }
+});
+
+test("positions go to the nearest step, halves to the even one, and stay in the picture", () => {
+  const given = Float32Array.of(0.06, 0.07, 0.1875, 0.3125, 9.99, -1, 99.9, 79.95);
+  expect([...snap(given, 100, 80)]).toEqual([0, 1, 2, 2, 80, 0, 792, 632]);
 });

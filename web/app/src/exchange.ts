@@ -18,6 +18,8 @@ export class Exchange {
   #kept: Features | null = null;
   #picture: Taken | null = null;
   #prepared: Prepared | null = null;
+  /** The map that what is shown is for. */
+  #map = "";
   /** Releases that the person sent in this tab: these may be sent again without asking. */
   readonly #sent = new Set<string>(remembered(SENT).split(" "));
   readonly #engine: Engine;
@@ -85,12 +87,13 @@ export class Exchange {
       await this.#engine.forget(prepared.id ?? "");
       throw new Error("the picture or a setting changed while the words were drawn, so they are not sent; what they cost stays spent. Protect again.");
     }
-    this.#prepared = prepared;
-    await this.#show(prepared);
+    await this.#show(prepared, map.id);
   }
 
-  async #show({ data, release }: Prepared): Promise<void> {
+  async #show(prepared: Prepared, map: string): Promise<void> {
+    const { data, release } = prepared;
     if (release.kind !== "words") throw new Error("this page sends words alone.");
+    [this.#prepared, this.#map] = [prepared, map];
     byId("bytes").textContent = hexDump(data, release);
     showFacts(byId("leaving-facts"), [
       ["bytes", thousands(data.length)],
@@ -106,9 +109,8 @@ export class Exchange {
   }
 
   async send(): Promise<void> {
-    const map = this.#connection.map;
-    if (this.#prepared === null || map === null) throw new Error("protect the picture first.");
-    await this.#ask(this.#prepared, map.id);
+    if (this.#prepared === null) throw new Error("protect the picture first.");
+    await this.#ask(this.#prepared, this.#map);
   }
 
   /** Ask with a release; without a network it waits, and the person is told. */
@@ -151,16 +153,23 @@ export class Exchange {
   }
 
   #entry(prepared: Prepared, map: string): HTMLElement {
-    const again = make("button", { type: "button", class: "plain" }, "Send it");
-    on(again, "click", () => this.#ask(prepared, map), this.#failed);
+    const sent = this.#sent.has(prepared.id ?? "");
+    const again = make("button", { type: "button", class: "plain" }, sent ? "Send it" : "Show it");
+    on(again, "click", () => (sent ? this.#ask(prepared, map) : this.#showAgain(prepared, map)), this.#failed);
     const drop = make("button", { type: "button", class: "plain" }, "Discard");
     on(drop, "click", async () => {
       await this.#engine.forget(prepared.id ?? "");
       await this.showWaiting();
     }, this.#failed);
-    const state = this.#sent.has(prepared.id ?? "") ? "waits for the network" : "was drawn and not sent";
+    const state = sent ? "waits for the network" : "was drawn earlier and has no answer";
     const text = `A release of ${thousands(prepared.data.length)} bytes ${state}. It is charged already; sending it costs nothing more.`;
     return make("li", {}, make("span", {}, text), make("span", { class: "buttons" }, again, drop));
+  }
+
+  /** What this tab has not shown is shown before it is sent. */
+  async #showAgain(prepared: Prepared, map: string): Promise<void> {
+    await this.#show(prepared, map);
+    await this.showWaiting();
   }
 
   async showSpent(): Promise<void> {

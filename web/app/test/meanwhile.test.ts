@@ -4,7 +4,7 @@ import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { close, HAS_CHROMIUM, open, type Watched } from "./browser.ts";
 import { Served } from "./served.ts";
-import { chooseFile, idle, protect, send, visit } from "./visit.ts";
+import { chooseFile, idle, protect, send, shownBytes, visit } from "./visit.ts";
 
 let served: Served;
 let watched: Watched;
@@ -122,6 +122,24 @@ describe.runIf(HAS_CHROMIUM)("the page, meanwhile", () => {
     await rewrite(page, "sessions", "damage");
     await page.reload();
     await told(page, "spent", /ledger is damaged/);
+  });
+
+  it("shows what an earlier tab drew before it sends it, the same bytes at no further cost", async () => {
+    context = await watched.browser.newContext();
+    const first = await visit(context, served);
+    await chooseFile(first, served.picture(3));
+    const bytes = await protect(first);
+    await first.close();
+    const before = watched.recorder.bodies.length;
+    const page = await visit(context, served);
+    await page.click("#outbox button >> text=Show it");
+    await page.locator("#send-button:enabled").waitFor();
+    expect(await shownBytes(page)).toEqual(bytes);
+    expect(watched.recorder.bodies).toHaveLength(before);
+    expect(await send(page)).not.toBeNull();
+    expect(watched.recorder.bodies.slice(before).map((request) => request.body)).toEqual([bytes]);
+    expect(await page.locator("#outbox li").count()).toBe(0);
+    await told(page, "spent", /N·ε = 4,000 spent/);
   });
 
   it("sends what waits behind a release whose map is gone", async () => {

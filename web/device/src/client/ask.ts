@@ -41,7 +41,7 @@ export class Server {
 
   /** Send a request until it is answered; every try sends the same bytes. */
   async ask(path: string, question: Question = {}): Promise<Uint8Array> {
-    const end = Date.now() + 1000 * this.#deadline;
+    const end = performance.now() + 1000 * this.#deadline;
     const tries = question.tries ?? this.#tries;
     let why = "";
     let tried = 0;
@@ -60,7 +60,7 @@ export class Server {
         if (error instanceof BadAnswer || error instanceof Refused) throw error;
         why = isTimeout(error) ? "it took too long" : "there is no connection, or the server does not allow this page";
       }
-      if (tried === tries || Date.now() + 1000 * pause >= end) break;
+      if (tried === tries || performance.now() + 1000 * pause >= end) break;
       await new Promise((resolve) => setTimeout(resolve, 1000 * pause));
     }
     throw new Unreachable(
@@ -69,7 +69,7 @@ export class Server {
   }
 
   async #send(path: string, question: Question, end: number): Promise<Reply> {
-    const left = end - Date.now();
+    const left = end - performance.now();
     if (left <= 0) throw new DOMException("the deadline passed", "TimeoutError");
     const body = question.body;
     const response = await this.#fetch(new URL(path, this.address), {
@@ -79,7 +79,7 @@ export class Server {
         ...(body === undefined ? {} : { "Content-Type": "application/octet-stream" }),
       },
       ...(body === undefined ? {} : { body }),
-      signal: AbortSignal.timeout(left),
+      signal: AbortSignal.timeout(Math.ceil(left)), // Node takes whole milliseconds only
       cache: "no-store",
       credentials: "omit",
       redirect: "manual",

@@ -1,5 +1,5 @@
 import { IDBFactory } from "fake-indexeddb";
-import { beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test, vi } from "vitest";
 import { Client, type ClientSettings } from "../../src/client/client.ts";
 import { BadAnswer } from "../../src/errors.ts";
 import { goldenJson } from "../golden.ts";
@@ -50,6 +50,18 @@ test("a refusal is not asked again: the same bytes would be refused again", asyn
     server.answers = [json({ error: "no", detail: "no." }, status)];
     await expect(new Client({ ...settings, ledger: "uncounted" }).localize({ image: picture })).rejects.toThrow(`status ${status}`);
     expect(server.received.slice(before).filter(({ body }) => body !== null)).toHaveLength(1);
+  }
+});
+
+test("a deadline holds although the machine's clock is set back meanwhile", async () => {
+  let now = Date.now();
+  const clock = vi.spyOn(Date, "now").mockImplementation(() => (now -= 3_600_000));
+  const lost: typeof server.fetch = () => Promise.reject(new TypeError("fetch failed"));
+  try {
+    const client = new Client({ ...settings, fetch: lost, patience: { deadline: 0.3, tries: 100 } });
+    await expect(client.maps()).rejects.toThrow(/in [1-4] of 100 tries within 0.3 s/);
+  } finally {
+    clock.mockRestore();
   }
 });
 

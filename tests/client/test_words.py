@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 
 import sfumato as sf
+from golden_device import FOLDER as GOLDEN
 from pretend_server import CAMERA, KEY, PHOTO, URL, WORDS, Pretend, sift_words, tar_of
 from sfumato.client import Client
 from sfumato.client.errors import BadAnswer, Refused
+from sfumato.client.pins import cached_words, keep_words
 from sfumato.core.errors import InvalidInput, Mismatch, SfumatoError
 from sfumato.core.releases import Release, WordRelease
 
@@ -226,3 +228,17 @@ def test_a_damaged_cache_is_told_and_an_unknown_pin_too(tmp_path: Path, archive:
         pytest.raises(InvalidInput, match="cannot be kept"),
     ):
         client.localize(PHOTO, CAMERA)
+
+
+@pytest.mark.parametrize("name", ["dictionary", "dictionary-cells"])
+def test_fetched_words_are_searched_as_the_stored_ones_are(name: str, tmp_path: Path) -> None:
+    told = json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8"))
+    archive = io.BytesIO((GOLDEN / f"{name}.tar").read_bytes())
+    words = keep_words(archive, told["fingerprint"], tmp_path)
+    kind = "cells" if name.endswith("cells") else "exact"
+    kept = cached_words(tmp_path, told["fingerprint"])
+    assert kept is not None
+    for found in (words, kept):
+        assert found.index.kind == kind
+        asked = np.array(told["asked"], dtype=np.uint8)
+        assert found.nearest(asked).tolist() == told[str(found.num_words)]["nearest"]

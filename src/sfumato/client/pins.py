@@ -134,11 +134,14 @@ def _rebuild(folder: Path) -> Dictionary:
         }
         file = folder / "weights.npy"
         weights = np.asarray(_array(file, "u"), dtype=np.uint32) if file.exists() else None
+        told = manifest.get("index")
+        kind = told.get("kind") if isinstance(told, dict) else None
         return Dictionary.from_words(
             words,
             extractor=extractor,
             metric=metric,
-            index="auto",
+            # Words are looked up as where they are stored; a graph is not fetched.
+            index=kind if kind in ("exact", "cells") else "auto",
             provenance="fetched from a server by its fingerprint",
             levels=levels,
             weights=weights,

@@ -82,7 +82,7 @@ def localize(
     if camera is None:
         raise InvalidInput("a pose needs the camera's intrinsics; the release carries none.")
     check_possible(camera)
-    known = gravity_in(world, gravity)
+    known = None if gravity is None else gravity_in(world, gravity)
     check_same_extractor("the map", world.extractor, "the release", release.extractor)
     if isinstance(world, Map):
         candidates = match_release(release, world, dictionary, words_each=options.words_each)

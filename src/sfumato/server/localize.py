@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -83,36 +82,17 @@ def localize(
     if camera is None:
         raise InvalidInput("a pose needs the camera's intrinsics; the release carries none.")
     check_possible(camera)
-    known = gravity_in(world, gravity)
-    (part,) = look_up([release], world, dictionary, options, shortlist)
-    return part.told(
-        best_pose(
-            regions_of(release, part, options),
-            problem_of(release, part.world, camera, known, options),
+    known = None if gravity is None else gravity_in(world, gravity)
+    check_same_extractor("the map", world.extractor, "the release", release.extractor)
+    if isinstance(world, Map):
+        candidates = match_release(release, world, dictionary, words_each=options.words_each)
+        retrieval = retrieve_map_regions(
+            release, candidates, world, options.retrieval, shortlist=shortlist
         )
-    )
-
-
-def look_up(
-    releases: Sequence[KeypointRelease],
-    world: Map | MapInParts,
-    dictionary: Dictionary | None,
-    options: LocalizeOptions,
-    shortlist: NDArray[np.int64] | None = None,
-) -> tuple[MapExcerpt, ...]:
-    """Of each release its candidates, and the map or the part of it in which to seek a pose."""
-    for release in releases:
-        check_same_extractor("the map", world.extractor, "the release", release.extractor)
-    if not isinstance(world, Map):
-        return world.excerpts(releases, options.retrieval, options.words_each, shortlist)
-    return tuple(
-        MapExcerpt(
-            world,
-            match_release(release, world, dictionary, words_each=options.words_each),
-            shortlist=shortlist,
-        )
-        for release in releases
-    )
+        return best_pose(retrieval, problem_of(release, world, camera, known, options))
+    (part,) = world.excerpts([release], options.retrieval, options.words_each, shortlist)
+    problem = problem_of(release, part.world, camera, known, options)
+    return part.told(best_pose(regions_of(release, part, options), problem))
 
 
 def regions_of(release: KeypointRelease, part: MapExcerpt, options: LocalizeOptions) -> Retrieval:

@@ -17,9 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.checks import check_same_extractor
 from sfumato.core.errors import InvalidInput
 from sfumato.core.geometry import nearest_rotation
 from sfumato.core.lens import focal_lengths, from_corner
+from sfumato.core.releases import KeypointRelease
 from sfumato.core.types import Localization, Pose
 from sfumato.dictionary import Dictionary
 from sfumato.server.accuracy import own_error, pose_spread, stated_error
@@ -27,7 +29,7 @@ from sfumato.server.excerpt import MapExcerpt, MapInParts
 from sfumato.server.fusion import SpreadPose, fuse_poses
 from sfumato.server.guided import improve_pose
 from sfumato.server.guided_sequence import search_frames
-from sfumato.server.localize import LocalizeOptions, look_up, problem_of, regions_of
+from sfumato.server.localize import LocalizeOptions, match_release, problem_of, regions_of
 from sfumato.server.mapping.map import Map
 from sfumato.server.motion import Frame, OdometryError, compose, inverse
 from sfumato.server.pose import Estimate, estimate_pose, log10_chance, polish_pose
@@ -77,7 +79,7 @@ def localize_sequence(
             "the releases of a sequence must differ: one given twice is no new evidence; give it "
             "once."
         )
-    parts = look_up([frame.release for frame in frames], world, dictionary, options)
+    parts = _look_up([frame.release for frame in frames], world, dictionary, options)
     middle = len(frames) // 2
     views = [
         _view(frame, frames[middle], abs(i - middle), part, odometry, options)
@@ -85,6 +87,24 @@ def localize_sequence(
     ]
     answers = _search(views, parts[0].world, options)
     return tuple(part.told(one) for part, one in zip(parts, answers, strict=True))
+
+
+def _look_up(
+    releases: Sequence[KeypointRelease],
+    world: Map | MapInParts,
+    dictionary: Dictionary | None,
+    options: LocalizeOptions,
+) -> tuple[MapExcerpt, ...]:
+    """Of each release its candidates, and the map or the part of it in which to seek a pose."""
+    for release in releases:
+        check_same_extractor("the map", world.extractor, "the release", release.extractor)
+    if not isinstance(world, Map):
+        return world.excerpts(releases, options.retrieval, options.words_each, None)
+    each = options.words_each
+    return tuple(
+        MapExcerpt(world, match_release(release, world, dictionary, words_each=each))
+        for release in releases
+    )
 
 
 def _search(views: list[View], world: Map, options: LocalizeOptions) -> tuple[Localization, ...]:

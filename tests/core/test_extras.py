@@ -47,6 +47,8 @@ IMPORTED_AS = {
     "skimage": "scikit-image",
     "sklearn": "scikit-learn",
 }
+#: What an extra of another package brings.
+BROUGHT = {("ray", "client"): "grpc"}
 
 
 def distribution(module: str) -> str:
@@ -67,6 +69,11 @@ def declared(project: str, *extras: str) -> frozenset[str]:
             names |= declared("pyproject.toml", *sorted(requirement.extras))
         else:
             names.add(canonicalize_name(requirement.name))
+            names |= {
+                brought
+                for (package, extra), brought in BROUGHT.items()
+                if package == requirement.name and extra in requirement.extras
+            }
     return frozenset(names)
 
 

@@ -48,7 +48,7 @@ IMPORTED_AS = {
     "sklearn": "scikit-learn",
 }
 #: What an extra of another package brings.
-BROUGHT = {("ray", "client"): "grpc"}
+BROUGHT = {("ray", "client"): "grpc", ("ray", "serve"): "starlette"}
 
 
 def distribution(module: str) -> str:

@@ -48,7 +48,10 @@ IMPORTED_AS = {
     "sklearn": "scikit-learn",
 }
 #: What an extra of another package brings.
-BROUGHT = {("ray", "client"): "grpc", ("ray", "serve"): "starlette"}
+BROUGHT = {
+    ("ray", "client"): {"grpc"},
+    ("ray", "serve"): {"starlette", "fastapi", "aiohttp", "watchfiles", "opencensus"},
+}
 
 
 def distribution(module: str) -> str:
@@ -69,11 +72,8 @@ def declared(project: str, *extras: str) -> frozenset[str]:
             names |= declared("pyproject.toml", *sorted(requirement.extras))
         else:
             names.add(canonicalize_name(requirement.name))
-            names |= {
-                brought
-                for (package, extra), brought in BROUGHT.items()
-                if package == requirement.name and extra in requirement.extras
-            }
+            for extra in requirement.extras:
+                names |= BROUGHT.get((requirement.name, extra), set())
     return frozenset(names)
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.adversary.metrics import match_boxes
+from sfumato.adversary.metrics import SAME_PLACE, match_boxes
 from sfumato.core.errors import InvalidInput, Missing
-from sfumato.detectors.base import Boxes, Detector
+from sfumato.detectors.base import Boxes, Detector, overlap
 from sfumato.detectors.find import DETECTORS
 from sfumato.detectors.people import PeopleDetector
 from sfumato.detectors.run import detect
@@ -30,7 +30,7 @@ _SURE = 1.0
 class Lookout:
     """Looks for people and faces in a photograph, and for the same ones in paintings of it.
 
-    small  the photograph at the size of the paintings: who is not found there cannot be lost
+    small  the photograph at the size of the paintings: who is not found there, too, cannot be lost
     """
 
     def __init__(self, photo: Picture, small: Picture) -> None:
@@ -41,9 +41,20 @@ class Lookout:
         except Missing as error:
             self.missing.append(f"Faces were not looked for: {error}")
         self.found = self._look(photo)
-        self._visible = self._look(small)
+        scale = np.array([small.shape[1] / photo.shape[1], small.shape[0] / photo.shape[0]] * 2)
+        in_small = self._look(small)
+        #: Rows of those who are found in both, and where they are in the small one.
+        self._visible: dict[str, Boxes] = {}
+        rows = {}
+        for name, boxes in self.found.items():
+            corners = (boxes.corners + 0.5) * scale - 0.5
+            both = overlap(corners, in_small[name].corners).max(axis=1, initial=0) >= SAME_PLACE
+            rows[name] = np.flatnonzero(both)
+            classes = (name,) * len(rows[name])
+            self._visible[name] = Boxes(corners[both], classes, boxes.scores[both])
         self._network = self._open_network()
-        self._faces = self._embed(small)
+        faces = self.found["face"].corners[rows["face"]] if "face" in rows else ()
+        self._faces = self._embed(photo, faces)
 
     def again(self, painting: NDArray[Any]) -> Again:
         """Who of the photograph is found in a painting of the same size, values in 0…1."""
@@ -52,7 +63,7 @@ class Lookout:
         found = {name: match_boxes(real, boxes[name])[0] for name, real in self._visible.items()}
         if self._network is None:
             return Again(found)
-        pairs = zip(self._faces, self._embed(pixels), strict=True)
+        pairs = zip(self._faces, self._embed(pixels, self._visible["face"].corners), strict=True)
         near = [
             a is not None and b is not None and float(np.linalg.norm(a - b)) <= SAME_PERSON
             for a, b in pairs
@@ -86,11 +97,9 @@ class Lookout:
             )
             return None
 
-    def _embed(self, picture: Picture) -> list[NDArray[np.float32] | None]:
-        """What the network makes of each face of the photograph, at the same place in a picture."""
-        if self._network is None:
-            return []
-        return [self._embed_one(picture, box) for box in self._visible["face"].corners]
+    def _embed(self, picture: Picture, boxes: Any) -> list[NDArray[np.float32] | None]:
+        """What the network makes of the faces at these places of a picture."""
+        return [] if self._network is None else [self._embed_one(picture, box) for box in boxes]
 
     def _embed_one(self, picture: Picture, box: NDArray[Any]) -> NDArray[np.float32] | None:
         left, top, right, bottom = np.rint(np.maximum(box, 0)).astype(int).tolist()

@@ -104,6 +104,7 @@ class Sent:
     facts     what leaves and what it costs, see `explain`
     hidden    what was left out around people or given regions, and the margin around these;
               None where nobody asked for it
+    objects   what each object that somebody asked about gives away, a sentence each
     """
 
     mechanism: SubsetMechanism
@@ -113,6 +114,7 @@ class Sent:
     event: PrivacyEvent
     facts: Mapping[str, Any]
     hidden: tuple[Suppression, float] | None = None
+    objects: tuple[str, ...] = ()
 
     @property
     def epsilon(self) -> float:

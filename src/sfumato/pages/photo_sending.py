@@ -12,7 +12,7 @@ from sfumato.core.errors import InvalidInput
 from sfumato.core.randomness import SeededRandom
 from sfumato.core.types import Features
 from sfumato.detectors.regions import touches
-from sfumato.device.explain import Observed, explain
+from sfumato.device.explain import Observed, explain, explanation_text, objects_text
 from sfumato.device.filters import Suppress
 from sfumato.device.mechanisms import SubsetMechanism
 from sfumato.device.protect import Pipeline, select
@@ -59,7 +59,9 @@ def send_photo(
     )
     margins = [one.margin for one in pipeline.filters if isinstance(one, Suppress)]
     hidden = (observed.hidden[0], margins[0]) if observed.hidden else None
-    return Sent(mechanism, chosen, release, truth, event, facts, hidden)
+    text = explanation_text(facts) if observed.most_seen_by is not None else objects_text(facts)
+    objects = tuple(f"{name}: {text[name]}" for name in text if "object" in name)
+    return Sent(mechanism, chosen, release, truth, event, facts, hidden, objects)
 
 
 @dataclass(frozen=True, eq=False)

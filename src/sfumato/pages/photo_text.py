@@ -11,7 +11,7 @@ from typing import Any
 from sfumato import __version__
 from sfumato.adversary.metrics import Similarity
 from sfumato.core.accounting import DELTA
-from sfumato.device.explain import explanation_text, promise_sentences, short
+from sfumato.device.explain import promise_sentences, short
 from sfumato.pages.photo_result import (
     DIRECT,
     LIFTED,
@@ -33,7 +33,7 @@ SENT_HEADINGS = (
     "bytes",
     "words each",
     "true word sent",
-    f"E per picture, but for {DELTA:g}",
+    f"E per picture (δ = {DELTA:g})",
     "at most, N·ε per picture",
 )
 _ATTACKS = {"": "none", "posterior": "likeliest word", DIRECT: "a network trained for it"}
@@ -64,13 +64,6 @@ def sent_cells(one: Sent) -> tuple[str, ...]:
         short(facts["exact_epsilon_per_picture"]),
         short(facts["epsilon_per_picture"]),
     )
-
-
-def objects_sent(one: Sent) -> tuple[str, ...]:
-    """What the objects that somebody asked about give away, a sentence each."""
-    text = explanation_text(dict(one.facts))
-    asked = (name for name in text if name == "one object" or name.startswith("object"))
-    return tuple(f"{name}: {text[name]}".capitalize() for name in asked)
 
 
 def _measured(row: PhotoRow) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from sfumato.detectors.find import counted
 from sfumato.pages.photo_result import WORDS, Again, PhotoResult, PhotoRow
@@ -29,11 +30,13 @@ def verdict(result: PhotoResult) -> tuple[str, ...]:
         return ("The photograph has no keypoints: nothing is sent, and nothing can be attacked.",)
     sentences = [_in_the_photograph(result), *result.people.missing]
     sentences.append(f"From raw features {_painted(result, [result.raw])}.")
-    for epsilon, rows in by_epsilon(result).items():
-        right = max(row.right or 0.0 for row in rows)
+    shown = {e: _painted(result, rows) for e, rows in by_epsilon(result).items()}
+    for painted, group in groupby(shown, key=shown.__getitem__):
+        epsilons = list(group)
+        right = [max(row.right or 0.0 for row in by_epsilon(result)[e]) for e in epsilons]
         sentences.append(
-            f"At ε = {epsilon:g} per descriptor {_painted(result, rows)}; {right:.0%} of the words "
-            "are guessed right."
+            f"At ε = {_list([f'{e:g}' for e in epsilons])} per descriptor {painted}; "
+            f"{_list([f'{share:.0%}' for share in right])} of the words are guessed right."
         )
     return tuple(sentences)
 
@@ -84,15 +87,15 @@ def gain(result: PhotoResult, row: PhotoRow) -> float:
 
 def found_again(result: PhotoResult, again: Again) -> str:
     """How many are found in a painting, of how many; nothing where nobody could be."""
-    visible = result.people.visible
-    parts = [
-        f"{again.found[name]} of {counted(count, name)}" for name, count in visible.items() if count
-    ]
-    if not parts:
+    visible = {name: count for name, count in result.people.visible.items() if count}
+    if not visible:
         return ""
-    text = f"{_list(parts)} found again"
+    if not again.anybody:
+        return "nobody is found again"
+    parts = [f"{again.found[name]} of {counted(count, name)}" for name, count in visible.items()]
+    text = f"found again: {_list(parts)}"
     if again.same is not None:
-        text += f", {again.same} of {visible['face']} recognised as the same person"
+        text += f"; taken for the same person: {again.same} of {visible['face']}"
     return text
 
 
@@ -110,7 +113,7 @@ def _painted(result: PhotoResult, rows: Sequence[PhotoRow]) -> str:
     else:
         shown = "the painting is no nearer to the photograph than one flat colour"
     people = found_again(result, again)
-    return f"{shown}, with {people}" if people else shown
+    return f"{shown} ({people})" if people else shown
 
 
 def _in_the_photograph(result: PhotoResult) -> str:
@@ -120,8 +123,8 @@ def _in_the_photograph(result: PhotoResult) -> str:
     small = ""
     if lost:
         which = _list([counted(count, name) for name, count in lost.items()])
-        small = f"; {which} too small to be looked for in a painting of this size"
-    return f"In the photograph {_list(parts)} found; detectors miss some{small}."
+        small = f" Too small to be looked for in a painting of this size: {which}."
+    return f"Found in the photograph: {_list(parts)}; detectors miss some.{small}"
 
 
 def _hide(result: PhotoResult) -> tuple[str, tuple[str, ...]]:
@@ -138,4 +141,4 @@ def _hide(result: PhotoResult) -> tuple[str, tuple[str, ...]]:
 
 
 def _list(parts: Sequence[str]) -> str:
-    return " and ".join(parts)
+    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))

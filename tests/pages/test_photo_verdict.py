@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from sfumato.adversary.metrics import Similarity
 from sfumato.core.errors import Missing
@@ -143,17 +145,17 @@ class FaceInColour:
 
     name = "face"
 
-    def __call__(self, picture: np.ndarray) -> Boxes:
+    def __call__(self, picture: NDArray[Any]) -> Boxes:
         scale = picture.shape[0] / 512
         left, top, right, bottom = np.rint(FACE[0] * scale).astype(int)
-        seen = picture[top:bottom, left:right].std() > 10
-        return Boxes(FACE[:seen] * scale, ("face",) * seen, np.ones(int(seen)))
+        seen = int(picture[top:bottom, left:right].std() > 10)
+        return Boxes(FACE[:seen] * scale, ("face",) * seen, np.ones(seen))
 
 
 class Brightness:
     """Whose face it is, by its mean brightness."""
 
-    def embed(self, picture: np.ndarray) -> np.ndarray:
+    def embed(self, picture: NDArray[Any]) -> NDArray[Any]:
         return np.array([picture.mean() / 50], dtype=np.float32)
 
 

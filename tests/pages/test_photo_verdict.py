@@ -37,7 +37,7 @@ FACE = np.array([[180.0, 60, 270, 178]])
 def features(count: int = 1) -> Features:
     ones = np.ones(count, dtype=np.float32)
     return Features(
-        keypoints=np.ones((count, 2)),
+        keypoints=np.ones((count, 2), dtype=np.float32),
         descriptors=np.ones((count, 4), dtype=np.uint8),
         scores=ones,
         scales=ones,

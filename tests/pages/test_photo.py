@@ -245,6 +245,8 @@ def test_networks_for_what_is_sent_are_used_where_they_fit(tmp_path: Path) -> No
     assert "m = 3: it is for another dimension" in result.left_out[0]
     assert [one.name for one in result.baselines] == ["mean colour", "positions only"]
     assert len(result.networks) == 4
+    page = photo_page(result, "x")
+    assert page.index("painted by a network trained for it") < page.index("The same words, painted")
 
 
 def test_an_extractor_without_words_is_shown_raw_and_the_rest_is_named(tmp_path: Path) -> None:
@@ -282,19 +284,3 @@ def test_large_pictures_are_scaled_and_tiny_ones_refused() -> None:
     assert shrink(wide, 400) is wide
     with pytest.raises(InvalidInput, match="at least 16×16 pixels, got 400×8"):
         shrink(wide[:8], 200)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"dimensions": (1,)}, "dimension"),
-        ({"dimensions": (4, 4)}, "may be given once"),
-        ({"epsilons": (float("nan"),)}, "epsilon"),
-        ({"epsilons": (0.0,)}, "epsilon"),
-        ({"attacks": ("magic",)}, "attacks must be of nearest"),
-        ({"max_side": 8}, "max_side"),
-    ],
-)
-def test_settings_that_make_no_sense_are_refused(change: dict[str, object], message: str) -> None:
-    with pytest.raises(InvalidInput, match=message):
-        PhotoSettings(**change)  # type: ignore[arg-type]

@@ -28,7 +28,8 @@ def test_a_photograph_becomes_one_page(
     page = tmp_path / "report.html"
     shown = sfumato_json("attack photo", capsys, photo, "-o", page, "--networks", networks, *QUICK)
     assert shown["kind"] == "photograph"
-    assert shown["attacked_size"] == [128, 128]
+    assert shown["painted_size"] == [128, 128]
+    assert shown["original_size"] == [160, 160]
     read = [(row["sent"], row["read_by"]) for row in shown["rows"]]
     assert read[0] == ("raw", None)
     assert [attack for sent, attack in read if sent == "lifted"] == [
@@ -108,3 +109,30 @@ def test_bad_input_ends_with_one_sentence_and_writes_nothing(
         assert message in told
         assert len(told.splitlines()) == 1
     assert not page.exists()
+
+
+def test_options_of_protect_decide_what_is_sent(
+    tmp_path: Path, photo: Path, networks: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    boxes = tmp_path / "boxes.json"
+    boxes.write_text("[[0, 0, 60, 159]]")
+    sending = ("--keep", 30, "--boxes", boxes, "--words", 1024, "--subset-size", 2)
+    page = tmp_path / "report.html"
+    shown = sfumato_json(
+        "attack photo", capsys, photo, "-o", page, "--networks", networks, *QUICK, *sending
+    )
+    plain = sfumato_json("protect", capsys, photo, "--epsilon", 12, *sending, "--explain")
+    first = shown["would_be_sent"][0]
+    for name in ("keypoints", "bytes", "dictionary", "words_per_keypoint", "epsilon_per_picture",
+                 "exact_epsilon_per_picture"):  # fmt: skip
+        assert first[name] == plain[name], name
+    assert first["keypoints"] == 30
+    text = page.read_text(encoding="utf-8")
+    assert "none of the photograph’s keypoints is sent from here" in text
+    for words, message in (
+        (("--decoys",), "--decoys applies only with --suppress or --boxes"),
+        (("--extractor", "freak", "--keep", "30"), "--keep applies only to words"),
+        (("-o", tmp_path / "report.pdf"), "open the page and print it"),
+    ):
+        assert sfumato("attack", "photo", photo, *words) == 2
+        assert message in capsys.readouterr().err

@@ -11,10 +11,10 @@ from PIL import Image
 
 from commands import sfumato, sfumato_json
 from onnx_models import constant_model
-from sfumato.cli.selection import counted
 from sfumato.core.releases import KeypointRelease, Release
 from sfumato.detectors import find
 from sfumato.detectors.base import Boxes
+from sfumato.detectors.find import counted
 from sfumato.detectors.regions import touches
 
 BOX = Boxes(np.array([[60.0, 60, 160, 200]]), ("given",), np.ones(1))

@@ -19,11 +19,12 @@ from sfumato.cli.files import read_release, refuse_release
 from sfumato.cli.localize import tell_localization
 from sfumato.cli.options import option
 from sfumato.cli.output import JsonFlag, begin_output, emit_facts, note
-from sfumato.cli.selection import Observed, Selection, suppression_facts
+from sfumato.cli.selection import Selection, suppression_facts, words_to_send
 from sfumato.cli.server_options import Question, Server
 from sfumato.core.defaults import DEFAULT_DICTIONARY, DEFAULT_SUBSET_SIZE
 from sfumato.core.errors import InvalidInput
 from sfumato.core.gravity import TILT, Gravity
+from sfumato.device.explain import Observed
 
 
 def ask_photo(
@@ -75,7 +76,7 @@ def ask_photo(
     observed = Observed()
     level = here
     if here is not None:
-        level = here.at(words) if words else here.at_epsilon(epsilon, subset_size)
+        level = words_to_send(here, words, epsilon, subset_size)
     filters = selection.filters(level, observed)
     ledger = account.open()
     facts: dict[str, Any] = {"server": server.server, "map": question.map}

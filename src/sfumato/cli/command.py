@@ -15,7 +15,7 @@ from __future__ import annotations
 import inspect
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
@@ -67,13 +67,15 @@ def refuse_given(reason: str, *names: str) -> None:
             raise InvalidInput(f"--{name.replace('_', '-')} {reason}; leave it out.")
 
 
-def options_given(*without: str) -> list[str]:
+def options_given(*without: str, only: Container[str] | None = None) -> list[str]:
     """The options that the running command was given, as they would be typed again."""
     ctx, words = _current.get(), list[str]()
     for param in ctx.command.params:
         name = param.name or ""
-        if param.param_type_name == "option" and name not in without and was_given(name):
-            words += [max(param.opts, key=len), str(ctx.params[name])]
+        wanted = name not in without if only is None else name in only
+        if param.param_type_name == "option" and wanted and was_given(name):
+            value = [] if ctx.params[name] is True else [str(ctx.params[name])]
+            words += [max(param.opts, key=len), *value]
     return words
 
 

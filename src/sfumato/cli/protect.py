@@ -18,9 +18,10 @@ from sfumato.cli.command import applies
 from sfumato.cli.options import option, output
 from sfumato.cli.output import JsonFlag, begin_output, emit
 from sfumato.cli.own_code import MechanismOptions, find_extractor, make_own, read_options
-from sfumato.cli.selection import Observed, Selection, suppression_facts
+from sfumato.cli.selection import Selection, suppression_facts, words_to_send
 from sfumato.core.defaults import DEFAULT_DICTIONARY, DEFAULT_SUBSET_SIZE, LIFT_STRATEGIES
 from sfumato.core.errors import InvalidInput
+from sfumato.device.explain import Observed, explain
 
 OutputOption = Annotated[Path | None, output("The release to write (.sfr).", shown="none")]
 ExplainFlag = Annotated[bool, option("Say what leaves the device, in words.", "--explain")]
@@ -99,17 +100,12 @@ def run(
     """
     from sfumato.core.randomness import SecureRandom
     from sfumato.core.storage import NewFile
-    from sfumato.device.explain import explain
     from sfumato.device.mechanisms import Plain, SubsetMechanism, SubspaceLifting
-    from sfumato.device.protect import Pipeline, keep_release, release_size, select, send
+    from sfumato.device.protect import keep_release, release_size, select, send
     from sfumato.dictionary import Dictionary
 
     check_request(output, explain_only, account)
-    public = Dictionary.load(dictionary)
-    if words is not None:
-        public = public.at(words)
-    elif epsilon is not None:
-        public = public.at_epsilon(epsilon, subset_size)
+    public = words_to_send(Dictionary.load(dictionary), words, epsilon, subset_size)
     chosen: Any
     if mechanism is not None:
         given = read_options(mechanism_options) | ({} if epsilon is None else {"epsilon": epsilon})
@@ -126,10 +122,9 @@ def run(
             "one, --mechanism MODULE:NAME for your own, or --raw to protect nothing."
         )
     observed = Observed()
-    filters = selection.filters(public, observed)
     rng = SecureRandom()
-    own = public.extractor if extractor is None else find_extractor(extractor)
-    pipeline = Pipeline(chosen, extractor=own, filters=filters)
+    own = None if extractor is None else find_extractor(extractor)
+    pipeline = selection.pipeline(chosen, public, observed, own)
     # The file is made before the long work, and nothing is charged before there is room in it.
     with nullcontext() if output is None else NewFile(output) as file:
         features = select(photo, pipeline, rng=rng)

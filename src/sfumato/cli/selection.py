@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -11,32 +11,16 @@ from sfumato.cli.options import option
 from sfumato.cli.own_code import load_ready
 from sfumato.cli.values import names
 from sfumato.core.errors import InvalidInput
+from sfumato.detectors.find import counted
+from sfumato.device.explain import Observed
 
 if TYPE_CHECKING:
     from sfumato.detectors import Detector
     from sfumato.device.filters import Suppression
-    from sfumato.device.objects import SeenObject
-    from sfumato.device.protect import Filter, PictureFilter
+    from sfumato.device.mechanisms.base import Mechanism
+    from sfumato.device.protect import Filter, PictureFilter, Pipeline
     from sfumato.dictionary import Dictionary
-
-
-@dataclass(frozen=True)
-class Observed:
-    """What filters saw in a picture, for the device's own eyes."""
-
-    hidden: list[Suppression] = field(default_factory=list)
-    seen_by: list[int] = field(default_factory=list)
-    objects: list[Sequence[SeenObject]] = field(default_factory=list)
-
-    @property
-    def found(self) -> Sequence[SeenObject] | None:
-        """The objects that were found; None where nobody asked for any."""
-        return self.objects[0] if self.objects else None
-
-    @property
-    def most_seen_by(self) -> int | None:
-        """How many descriptors see the object that one asked about."""
-        return self.seen_by[0] if self.seen_by else None
+    from sfumato.features import Extractor
 
 
 def parse_object(text: str) -> tuple[float, float]:
@@ -132,6 +116,19 @@ class Selection:
         """Width and height of the object one asks about."""
         return None if self.object is None else parse_object(self.object)
 
+    def pipeline(
+        self,
+        mechanism: Mechanism,
+        public: Dictionary,
+        observed: Observed,
+        extractor: str | Extractor | None = None,
+    ) -> Pipeline:
+        """What a device does with a picture by these options, before anything leaves."""
+        from sfumato.device.protect import Pipeline
+
+        filters = self.filters(public, observed)
+        return Pipeline(mechanism, extractor=extractor or public.extractor, filters=filters)
+
     def filters(
         self, public: Dictionary | None, observed: Observed
     ) -> tuple[Filter | PictureFilter, ...]:
@@ -189,6 +186,15 @@ class Selection:
             yield YoloFile(Path(self.detector), classes=chosen)
 
 
+def words_to_send(
+    public: Dictionary, words: int | None, epsilon: float | None, subset_size: int
+) -> Dictionary:
+    """The level of a dictionary that is asked for; by default as many words as suit ε."""
+    if words is not None:
+        return public.at(words)
+    return public if epsilon is None else public.at_epsilon(epsilon, subset_size)
+
+
 def _is_own(text: str) -> bool:
     return ":" in text and not Path(text).exists()
 
@@ -215,23 +221,6 @@ def suppression_facts(hidden: Suppression) -> dict[str, Any]:
         "decoys": hidden.decoys,
         "told_to_the_server": False,
     }
-
-
-#: One and several of what our own detectors find; of somebody else's the plural is unknown.
-_NOUNS = {
-    "person": ("person", "people"),
-    "face": ("face", "faces"),
-    "text": ("text", "texts"),
-    "given": ("given box", "given boxes"),
-    "mask": ("masked part", "masked parts"),
-}
-
-
-def counted(count: int, name: str) -> str:
-    """1 person, 6 people, 6 × car."""
-    if name not in _NOUNS:
-        return f"{count} × {name}"
-    return f"{count} {_NOUNS[name][count != 1]}"
 
 
 def suppression_text(facts: dict[str, Any]) -> str:

@@ -38,3 +38,20 @@ def find_detectors(names: Sequence[str]) -> tuple[Detector, ...]:
     for name in names:
         check_choice("detector", name, DETECTORS, otherwise="for other classes name a YOLO file")
     return tuple(DETECTORS[name]() for name in dict.fromkeys(names))
+
+
+#: One and several of what our own detectors find; of somebody else's the plural is unknown.
+_NOUNS = {
+    "person": ("person", "people"),
+    "face": ("face", "faces"),
+    "text": ("text", "texts"),
+    "given": ("given box", "given boxes"),
+    "mask": ("masked part", "masked parts"),
+}
+
+
+def counted(count: int, name: str) -> str:
+    """1 person, 6 people, 6 × car."""
+    if name not in _NOUNS:
+        return f"{count} × {name}"
+    return f"{count} {_NOUNS[name][count != 1]}"

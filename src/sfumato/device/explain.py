@@ -4,15 +4,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from sfumato.core.accounting import DELTA, Composition, PrivateAnswer
 from sfumato.core.releases import KeypointRelease, Release, SubspaceRelease, WordRelease
 from sfumato.core.types import PrivacyEvent
 from sfumato.device.objects import SeenObject
 
+if TYPE_CHECKING:
+    from sfumato.device.filters import Suppression
+
 #: An object for which a guarantee is shown where nobody names one: about a small face.
 SMALL_OBJECT = 10
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What filters saw in a picture, for the device's own eyes."""
+
+    hidden: list[Suppression] = field(default_factory=list)
+    seen_by: list[int] = field(default_factory=list)
+    objects: list[Sequence[SeenObject]] = field(default_factory=list)
+
+    @property
+    def found(self) -> Sequence[SeenObject] | None:
+        """The objects that were found; None where nobody asked for any."""
+        return self.objects[0] if self.objects else None
+
+    @property
+    def most_seen_by(self) -> int | None:
+        """How many descriptors see the object that one asked about."""
+        return self.seen_by[0] if self.seen_by else None
 
 
 def explain(

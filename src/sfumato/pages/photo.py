@@ -1,4 +1,4 @@
-"""One photograph, sent in every way there is, and what a curious server paints from each.
+"""One photograph as a device would send it, and what a curious server paints from that.
 
 Device and adversary meet here; only a release, and the public knowledge that a row names, pass
 between them. Every draw comes from a known seed: for showing, not for sending.
@@ -16,23 +16,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.adversary.invert.encoders import ENCODERS
+from sfumato.adversary.invert.model_card import read_card
 from sfumato.adversary.invert.networks import SHIPPED, find_network, has_network
 from sfumato.adversary.invert.reconstruct import Inverter
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
+from sfumato.core.types import Features
 from sfumato.dictionary import Dictionary
 from sfumato.features import extract
 from sfumato.features.extractors import find_extractor
-from sfumato.features.image import check_image, load_image
+from sfumato.features.image import MAX_SIFT_PIXELS, check_image, load_image
+from sfumato.pages.photo_people import Lookout
 from sfumato.pages.photo_result import (
     SMALLEST,
     NetworkFacts,
     PhotoResult,
     PhotoSettings,
+    Send,
+    Sent,
     Words,
 )
 from sfumato.pages.photo_rows import Attacker
+from sfumato.pages.photo_sending import by_default, own_keypoints, preview, send_photo
 from sfumato.privacy.known_truth import NUM_SUB_DATABASES
 
 _LIFTING_WORDS = 16_384  # subspaces pass through words; more of them only take time
@@ -42,14 +48,16 @@ def run_photo(
     photo: str | os.PathLike[str] | NDArray[Any],
     settings: PhotoSettings | None = None,
     *,
+    send: Send | None = None,
     networks: str | Path | None = None,
     dictionary: Dictionary | None = None,
     public: Dictionary | None = None,
     threads: int | None = None,
     progress: Progress = silent,
 ) -> PhotoResult:
-    """Send a photograph raw, lifted and as words; attack each, paint it, and measure.
+    """Send a photograph raw, as words and lifted; attack each, paint it, and measure.
 
+    send        what a device does at each ε; None: all keypoints, as many words as suit ε
     networks    folder of further networks, see `networks.py`; the shipped ones are used where it
                 has none
     dictionary  public words, of the LDP releases and for lifting; without `public` the lifting is
@@ -63,24 +71,50 @@ def run_photo(
     spec = find_extractor(settings.extractor)
     for dimension in settings.dimensions:
         check_count("dimension", dimension, low=2, high=spec.dimension - 1)
-    given = check_image(photo) if isinstance(photo, np.ndarray) else load_image(photo)
-    pixels = shrink(given, settings.max_side)
+    if isinstance(photo, np.ndarray):
+        given = check_image(photo)
+    else:
+        given = load_image(photo, max_pixels=MAX_SIFT_PIXELS)
+    small = shrink(given, settings.max_side)
     painters = _open_networks(settings.extractor, networks, threads)
-    features = extract(pixels, settings.extractor, max_keypoints=settings.max_keypoints)
+    features = extract(given, settings.extractor)
     words, left_out = _words(settings, dictionary, public)
-    attacker = Attacker(pixels, features, settings, painters, progress)
-    rows = attacker.run(words)
+    sent: list[Sent] = []
+    if words is not None and not len(features):
+        left_out.append("lifting and words: the photograph has no keypoints to send")
+    elif words is not None:
+        device = send or by_default(words.dictionary)
+        made = [
+            send_photo(given, features, device, epsilon, settings.seed)
+            for epsilon in settings.epsilons
+        ]
+        sent = [one for one in made if one is not None]
+        if len(sent) < len(made):
+            left_out.append("words: of what was selected nothing is left to send")
+    lookout = Lookout(given, small)
+    attacker = Attacker(small, features, settings, painters, lookout, progress)
+    rows = attacker.run(words, sent)
     return PhotoResult(
         settings=settings,
-        photo=pixels,
+        photo=small,
         original_size=(given.shape[1], given.shape[0]),
         features=features,
+        sent=tuple(sent),
+        preview=preview(small, features, sent[0]) if sent and sent[0].hidden else None,
+        people=lookout.people(_own_positions(features, sent)),
         rows=rows,
         baselines=attacker.baselines(),
         networks=tuple(_facts(painter) for painter in painters.values()),
         words=words,
         left_out=(*left_out, *attacker.left_out),
     )
+
+
+def _own_positions(every: Features, sent: list[Sent]) -> NDArray[Any]:
+    """Where the photograph's own keypoints are that leave the device: no decoys."""
+    if not sent:
+        return every.keypoints
+    return every.keypoints[own_keypoints(every, sent[0].features)[0]]
 
 
 def shrink(image: NDArray[np.uint8], max_side: int) -> NDArray[np.uint8]:
@@ -161,4 +195,5 @@ def _facts(inverter: Inverter) -> NetworkFacts:
         frames=architecture.frames,
         step=inverter.step,
         shipped=inverter.path.parent == SHIPPED,
+        card=read_card(inverter.path),
     )

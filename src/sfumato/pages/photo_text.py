@@ -10,38 +10,33 @@ from typing import Any
 
 from sfumato import __version__
 from sfumato.adversary.metrics import Similarity
-from sfumato.device.explain import promise_sentences
-from sfumato.pages.photo_result import DIRECT, LIFTED, RAW, WORDS, Baseline, PhotoResult, PhotoRow
+from sfumato.core.accounting import DELTA
+from sfumato.device.explain import promise_sentences, short
+from sfumato.pages.photo_result import (
+    DIRECT,
+    LIFTED,
+    RAW,
+    WORDS,
+    Baseline,
+    PhotoResult,
+    PhotoRow,
+    Sent,
+)
+from sfumato.pages.photo_verdict import advice, verdict
 
 _MEASURES = ("bytes", "recovered exactly", "SSIM", "PSNR dB", "MAE")
 HEADINGS = ("what is sent", "attack", "guarantee", *_MEASURES)
 SHORT_HEADINGS = ("sent", "attack", "ε per descriptor", "ε per picture", *_MEASURES)
+SENT_HEADINGS = (
+    "ε per descriptor",
+    "keypoints",
+    "bytes",
+    "words each",
+    "true word sent",
+    f"E per picture (δ = {DELTA:g})",
+    "at most, N·ε per picture",
+)
 _ATTACKS = {"": "none", "posterior": "likeliest word", DIRECT: "a network trained for it"}
-
-
-def verdict(result: PhotoResult) -> tuple[str, ...]:
-    """What came of the attacks, a sentence for each way of sending; shown before any figure."""
-    if not len(result.features):
-        return ("The photograph has no keypoints: nothing is sent, and nothing can be attacked.",)
-    sentences = [
-        "Raw descriptors are not protected: the picture that a server paints from them has an SSIM "
-        f"of {result.raw.similarity.ssim:.2f}, where 1 is the photograph itself."
-    ]
-    if lifted := result.of(LIFTED):
-        best = max(row.right or 0.0 for row in lifted)
-        sentences.append(
-            f"Subspaces have no guarantee: the best attack recovers {best:.0%} of the descriptors "
-            "exactly."
-        )
-    if words := [row for row in result.of(WORDS) if row.right is not None]:
-        first, *others = (
-            f"{row.right:.0%}{{}} at ε = {row.epsilon:g} per descriptor" for row in words
-        )
-        shares = ", ".join([first.format(" of the words right"), *(o.format("") for o in others)])
-        sentences.append(
-            f"Random words have a proven limit for each descriptor: the attacker guesses {shares}."
-        )
-    return tuple(sentences)
 
 
 def cells(row: PhotoRow) -> tuple[str, ...]:
@@ -55,6 +50,20 @@ def short_cells(row: PhotoRow) -> tuple[str, ...]:
     total = row.event.picture_epsilon or 0.0
     limit = ("none", "none") if row.epsilon is None else (f"{row.epsilon:g}", f"{total:,.0f}")
     return what, row.attack or "–", *limit, *_measured(row)
+
+
+def sent_cells(one: Sent) -> tuple[str, ...]:
+    """What one release holds and costs, in the order of its headings."""
+    facts = one.facts
+    return (
+        f"{one.epsilon:g}",
+        f"{facts['keypoints']:,}",
+        f"{facts['bytes']:,}",
+        f"{facts['words_per_keypoint']} of {facts['dictionary_words']:,}",
+        f"{facts['true_word_sent_probability']:.1%}",
+        short(facts["exact_epsilon_per_picture"]),
+        short(facts["epsilon_per_picture"]),
+    )
 
 
 def _measured(row: PhotoRow) -> tuple[str, ...]:
@@ -109,13 +118,21 @@ def not_protected(row: PhotoRow) -> str:
 
 def as_dict(result: PhotoResult) -> dict[str, Any]:
     """Every figure, for machines; no picture."""
-    width, height = result.features.image_size
     return {
         "version": __version__,
         "extractor": result.settings.extractor,
         "original_size": list(result.original_size),
-        "attacked_size": [width, height],
+        "painted_size": [result.photo.shape[1], result.photo.shape[0]],
         "keypoints": len(result.features),
+        "verdict": list(verdict(result)),
+        "advice": advice(result).sentence,
+        "people": {
+            "found": dict(result.people.found),
+            "found_at_painted_size": dict(result.people.visible),
+            "with_keypoints_sent": dict(result.people.described),
+            "not_looked_for": list(result.people.missing),
+        },
+        "would_be_sent": [dict(one.facts) for one in result.sent],
         "seed": result.settings.seed,
         "networks": [
             {
@@ -125,6 +142,7 @@ def as_dict(result: PhotoResult) -> dict[str, Any]:
                 "frames": network.frames,
                 "steps": network.step,
                 "shipped": network.shipped,
+                "trained_on": network.card.get("data"),
             }
             for network in result.networks
         ],
@@ -145,6 +163,8 @@ def _row(row: PhotoRow) -> dict[str, Any]:
         "bytes": row.num_bytes,
         "read_exactly": row.right,
         **_similarity(row.similarity),
+        "found_again": dict(row.again.found),
+        "same_person": row.again.same,
         "guarantee": guarantee(row),
         "not_protected": list(row.event.not_protected),
         "remark": row.remark or None,

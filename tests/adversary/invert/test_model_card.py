@@ -9,7 +9,15 @@ import pytest
 
 from sfumato.adversary.invert.architecture import Architecture
 from sfumato.adversary.invert.crops import find_pictures
-from sfumato.adversary.invert.model_card import CARD, CREDITS, SOURCES, read_provenance, write_card
+from sfumato.adversary.invert.model_card import (
+    CARD,
+    CREDITS,
+    SOURCES,
+    read_card,
+    read_provenance,
+    write_card,
+)
+from sfumato.adversary.invert.networks import find_network
 from sfumato.adversary.invert.train import TrainOptions
 from sfumato.core.errors import InvalidInput
 
@@ -48,3 +56,15 @@ def test_a_list_without_licences_is_refused(folder: Path) -> None:
     (folder / SOURCES).write_bytes(b"\xff\xfe\xfa")
     with pytest.raises(InvalidInput, match="UTF-8"):
         read_provenance(find_pictures([folder], 64))
+
+
+def test_the_card_of_a_network_is_read_from_the_text_beside_it(tmp_path: Path) -> None:
+    network = tmp_path / "sift-words.onnx"
+    assert read_card(network) == {}
+    (tmp_path / "README.md").write_text(
+        "## sift-raw.onnx\n| | |\n|---|---|\n| data | others |\n## sift-words.onnx: words\n\n"
+        "| | |\n|---|---|\n| data | ten [photographs](list.csv) of `mine` |\nno | row\n"
+    )
+    assert read_card(network) == {"data": "ten photographs of mine"}
+    assert read_card(tmp_path / "sift-subspace.onnx") == {}
+    assert {"data", "gives"} <= set(read_card(find_network()))  # the shipped one says it

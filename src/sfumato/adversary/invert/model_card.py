@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -70,6 +71,25 @@ def _text(file: Path) -> str:
         return file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise InvalidInput(f"{file} must be a table in UTF-8; write it again.") from None
+
+
+def read_card(network: Path) -> dict[str, str]:
+    """The table about a network in the README.md beside it; empty where there is none.
+
+    A card is a heading with the file's name, and a table of two columns below it.
+    """
+    file = network.parent / "README.md"
+    if not file.is_file():
+        return {}
+    rows: dict[str, str] = {}
+    inside = False
+    for line in _text(file).splitlines():
+        if line.startswith("#"):
+            inside = network.name in line
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if inside and line.startswith("|") and len(cells) == 2 and cells[0].strip("-"):
+            rows[cells[0]] = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", cells[1]).replace("`", "")
+    return rows
 
 
 def write_card(

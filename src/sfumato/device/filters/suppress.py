@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +26,14 @@ class Suppression:
 
     boxes    how many regions of each class
     removed  keypoints that were dropped; kept those that were not; decoys those put in instead
+    regions  what each detector found, without the margin
     """
 
     boxes: dict[str, int]
     removed: int
     kept: int
     decoys: int
+    regions: tuple[Boxes, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,7 @@ class Suppress:
                     removed=len(features) - len(kept),
                     kept=len(kept),
                     decoys=len(sent) - len(kept),
+                    regions=regions,
                 )
             )
         return sent

@@ -7,7 +7,7 @@ is right within t pixels of the homography. A pair of pictures without any match
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,8 +25,8 @@ from sfumato.matching.nearest import mutual_nearest
 from sfumato.matching.subspace import Subspaces
 from sfumato.matching.subspace import mutual_nearest as mutual_nearest_subspaces
 from sfumato_papers.harness.options import Checked, folder, option
-from sfumato_papers.harness.outcomes import Journal, Kept
-from sfumato_papers.harness.work import seeded, tracked
+from sfumato_papers.harness.outcomes import Journal
+from sfumato_papers.harness.work import seeded, worked_through
 
 THRESHOLDS = tuple(range(1, 11))  # pixels
 DISTANCES = ("point-subspace", "subspace-subspace")
@@ -117,31 +117,34 @@ def run_matching(
     }
     others = "matches of other sequences, another database or another number of keypoints"
     kept = JOURNAL.begin(path, about, others)
-    for sequence in tracked(sequences, "matching"):
-        _match_sequence(sequence, database, settings, kept)
+    done = frozenset(kept.outcomes)
+    for found in worked_through(_match_sequence, sequences, "matching", database, settings, done):
+        kept.add(*found)
 
 
 def _match_sequence(
-    sequence: Pictures, database: Dictionary, settings: Settings, kept: Kept[Outcome]
-) -> None:
+    database: Dictionary, settings: Settings, done: frozenset[Hashable], sequence: Pictures
+) -> list[Outcome]:
+    """The pairs of one sequence under every setting that is not done yet."""
+    made: list[Outcome] = []
     features = [
         extract(file, database.extractor, max_keypoints=settings.max_keypoints)
         for file in (sequence.first, *(file for file, _ in sequence.others))
     ]
     plain = [unit_vectors(found.descriptors, np.float32) for found in features]
     for picture in range(1, len(features)):
-        if (Setting(), 0, sequence.name, picture) not in kept:
+        if (Setting(), 0, sequence.name, picture) not in done:
             start = time.perf_counter()
             matches = mutual_nearest(plain[0], plain[picture])
             seconds = time.perf_counter() - start
-            kept.add(_judge(Setting(), 0, sequence, features, picture, matches, seconds))
+            made.append(_judge(Setting(), 0, sequence, features, picture, matches, seconds))
     for lifting in settings.liftings(database):
         for seed in range(settings.num_seeds):
             lifted: dict[int, Subspaces] = {}
             for distance in settings.distances:
                 row = Setting(lifting.strategy, lifting.dimension, distance, settings.precision)
                 for picture in range(1, len(features)):
-                    if (row, seed, sequence.name, picture) in kept:
+                    if (row, seed, sequence.name, picture) in done:
                         continue
                     for image in {0, picture} - set(lifted):
                         # Another stream for every picture: each chooses its own sub-database.
@@ -154,7 +157,9 @@ def _match_sequence(
                     first = plain[0] if distance == "point-subspace" else lifted[0]
                     there, here = mutual_nearest_subspaces(lifted[picture], first)
                     seconds = time.perf_counter() - start
-                    kept.add(_judge(row, seed, sequence, features, picture, (here, there), seconds))
+                    matches = here, there
+                    made.append(_judge(row, seed, sequence, features, picture, matches, seconds))
+    return made
 
 
 def _judge(

@@ -10,7 +10,7 @@ test pictures are classified.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,9 +26,8 @@ from sfumato.core.spending import epsilon_per_answer
 from sfumato_papers.dcaconv.pictures import Problem
 from sfumato_papers.dcaconv.recipes import perturb
 from sfumato_papers.harness.options import Checked, folder, option
-from sfumato_papers.harness.outcomes import Kept
 from sfumato_papers.harness.table import grouped
-from sfumato_papers.harness.work import seed_of, tracked
+from sfumato_papers.harness.work import seed_of, worked_through
 from sfumato_papers.ours.code_budget_choice import (
     AGAIN,
     HELD_OUT,
@@ -54,6 +53,8 @@ _LEARNERS = [
     for alpha in (0.1, 1.0, 3.0)
 ]
 _HELD_OUT = 3000
+#: Where something is measured (HELD_OUT or TEST), what was chosen, and the seed of its noise.
+Cell = tuple[str, Outcome, int]
 
 
 @dataclass(frozen=True)
@@ -98,21 +99,34 @@ def run_code_budget(problem: Problem, settings: Settings, path: Path) -> None:
         for size in settings.joined
         if make().fit(problem.train[:1]).num_values_ ** size <= most or size == 1
     ]
-    for name, size in tracked(pairs, "choosing on training pictures"):
-        _judge(problem, settings, name, size, kept)
+    done = frozenset(kept.outcomes)
+    stage = "choosing on training pictures"
+    for made in worked_through(_judge, pairs, stage, problem, settings, done):
+        kept.add(*made)
     found = [one for one in kept.outcomes.values() if _is_asked(one.candidate, settings)]
     best = best_of_rows(found).values()
     again = [choice.first for choice in shortlist(best)]
-    for own in tracked(_by_encoder(again), "the best again"):
-        _judge_again(problem, own, kept)
-    chosen = [choice.first for choice in best]
-    for own in tracked(_by_encoder(chosen), "test pictures"):
-        _test(problem, settings, own, kept)
+    cells = [
+        (HELD_OUT, one, seed)
+        for one in again
+        for seed in AGAIN
+        if (one.candidate, HELD_OUT, seed) not in kept
+    ]
+    for made in worked_through(_measure, _by_encoder(cells), "the best again", problem):
+        kept.add(*made)
+    cells = [
+        (TEST, choice.first, seed)
+        for choice in best
+        for seed in range(settings.num_seeds if choice.first.epsilon is not None else 1)
+        if (choice.first.candidate, TEST, seed) not in kept
+    ]
+    for made in worked_through(_measure, _by_encoder(cells), "test pictures", problem):
+        kept.add(*made)
 
 
-def _by_encoder(outcomes: Sequence[Outcome]) -> list[list[Outcome]]:
+def _by_encoder(cells: Sequence[Cell]) -> list[list[Cell]]:
     """Those that share an encoder and its joining: it encodes once for them."""
-    return list(grouped(outcomes, lambda one: one.candidate.encoding).values())
+    return list(grouped(cells, lambda cell: cell[1].candidate.encoding).values())
 
 
 def _is_asked(candidate: Candidate, settings: Settings) -> bool:
@@ -146,34 +160,27 @@ def _epsilon(candidate: Candidate, made: Encoder) -> float:
     return epsilon_per_answer(candidate.total, candidate.num_sent, num_values=made.num_values_)
 
 
-def _judge(problem: Problem, settings: Settings, name: str, size: int, kept: Kept[Outcome]) -> None:
+def _judge(
+    problem: Problem, settings: Settings, done: frozenset[Hashable], pair: tuple[str, int]
+) -> list[Outcome]:
+    """Candidates of one encoder, on training pictures that they did not learn from."""
+    name, size = pair
     rest, held = _parts(problem)
     made = _encoder(name, size).fit(problem.train[rest])
     todo = [
-        one for one in _candidates(settings, name, size, made) if (one, HELD_OUT, 0) not in kept
+        one for one in _candidates(settings, name, size, made) if (one, HELD_OUT, 0) not in done
     ]
     if not todo:
-        return
+        return []
+    judged = []
     labels, known = problem.train_labels, made.transform(problem.train[rest])
     asked = _cells(made).transform(problem.train[held])
     for candidate in todo:
         released = _released(candidate, made, known, seed_of(HELD_OUT, candidate))
         found = choose(_LEARNERS, (released, labels[rest]), (asked, labels[held]))
         right = round(max(score for _, score in found.scores) * len(held))
-        kept.add(_outcome(candidate, made, HELD_OUT, 0, found.best, right, len(held)))
-
-
-def _judge_again(problem: Problem, chosen: list[Outcome], kept: Kept[Outcome]) -> None:
-    rest, held = _parts(problem)
-    cells = [
-        (one, seed)
-        for one in chosen
-        for seed in AGAIN
-        if (one.candidate, HELD_OUT, seed) not in kept
-    ]
-    train = (problem.train[rest], problem.train_labels[rest])
-    judge = (problem.train[held], problem.train_labels[held])
-    _measure(HELD_OUT, cells, train, judge, kept)
+        judged.append(_outcome(candidate, made, HELD_OUT, 0, found.best, right, len(held)))
+    return judged
 
 
 def _parts(problem: Problem) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -182,31 +189,25 @@ def _parts(problem: Problem) -> tuple[NDArray[Any], NDArray[Any]]:
     return hold_out(labels, min(_HELD_OUT / len(labels), 0.5), seed=seed_of("code-budget"))
 
 
-def _test(problem: Problem, settings: Settings, chosen: list[Outcome], kept: Kept[Outcome]) -> None:
-    cells = [
-        (one, seed)
-        for one in chosen
-        for seed in range(settings.num_seeds if one.epsilon is not None else 1)
-        if (one.candidate, TEST, seed) not in kept
-    ]
-    train = (problem.train, problem.train_labels)
-    _measure(TEST, cells, train, (problem.test, problem.test_labels), kept)
-
-
-def _measure(
-    part: str, cells: list[tuple[Outcome, int]], train: Any, judge: Any, kept: Kept[Outcome]
-) -> None:
+def _measure(problem: Problem, cells: list[Cell]) -> list[Outcome]:
     """Candidates of one encoder with the smoothing that was chosen for them."""
-    if not cells:
-        return
-    (pictures, labels), (others, truth) = train, judge
-    made = _encoder(*cells[0][0].candidate.encoding).fit(pictures)
+    part = cells[0][0]
+    pictures, labels = problem.train, problem.train_labels
+    others, truth = problem.test, problem.test_labels
+    if part == HELD_OUT:
+        rest, held = _parts(problem)
+        (pictures, labels), (others, truth) = (
+            (problem.train[rows], problem.train_labels[rows]) for rows in (rest, held)
+        )
+    made = _encoder(*cells[0][1].candidate.encoding).fit(pictures)
     known, asked = made.transform(pictures), _cells(made).transform(others)
-    for one, seed in cells:
+    measured = []
+    for _, one, seed in cells:
         released = _released(one.candidate, made, known, seed_of(part, one.candidate, seed))
         learner = DebiasedNaiveBayes(alpha=one.alpha, spatial=one.spatial).fit(released, labels)
         right = int((learner.predict(asked) == truth).sum())
-        kept.add(_outcome(one.candidate, made, part, seed, learner, right, len(truth)))
+        measured.append(_outcome(one.candidate, made, part, seed, learner, right, len(truth)))
+    return measured
 
 
 def _cells(made: Encoder) -> Encoder:

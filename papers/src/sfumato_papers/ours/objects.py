@@ -26,7 +26,7 @@ from sfumato_papers.harness.command import Report, make_command
 from sfumato_papers.harness.options import Checked, folder, needed, option
 from sfumato_papers.harness.outcomes import Journal
 from sfumato_papers.harness.table import Table, table_of
-from sfumato_papers.harness.work import tracked
+from sfumato_papers.harness.work import worked_through
 
 #: The part of a standing person's box that holds the head, from the top.
 HEAD = 1 / 8
@@ -80,11 +80,20 @@ def _run(settings: Settings, path: Path) -> None:
         "pictures": [item.name for item in pictures],
     }
     kept = JOURNAL.begin(path, about, "outcomes of other pictures or settings")
-    for item in tracked(pictures, "pictures"):
-        todo = [cap for cap in (0, *settings.caps) if (item.name, cap) not in kept]
-        if todo:
-            features = extract(load_image(item.picture), "sift")
-            kept.add(*(_outcome(item, features, cap, settings) for cap in todo))
+    wanted = [
+        (item, [cap for cap in (0, *settings.caps) if (item.name, cap) not in kept])
+        for item in pictures
+    ]
+    todo = [(item, caps) for item, caps in wanted if caps]
+    for found in worked_through(_outcomes, todo, "pictures", settings):
+        kept.add(*found)
+
+
+def _outcomes(settings: Settings, work: tuple[Annotated, list[int]]) -> list[Outcome]:
+    """One picture with each of these caps."""
+    item, caps = work
+    features = extract(load_image(item.picture), "sift")
+    return [_outcome(item, features, cap, settings) for cap in caps]
 
 
 def _outcome(item: Annotated, features: Features, cap: int, settings: Settings) -> Outcome:

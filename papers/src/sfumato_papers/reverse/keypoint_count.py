@@ -8,7 +8,7 @@ raw here: this is about their number alone, and no ε belongs to it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from sfumato.device.filters.keep import KEEP_BY
 from sfumato.features.extractors import find_extractor
 from sfumato_papers.harness.options import Checked, folders, option
 from sfumato_papers.harness.outcomes import Journal
-from sfumato_papers.harness.work import tracked
+from sfumato_papers.harness.work import worked_through
 from sfumato_papers.reverse.keypoint_count_matching import (
     MAX_ERROR,
     Counts,
@@ -121,8 +121,8 @@ def run_fewer(
     for extractor in settings.extractors:
         source = KeypointSource(folders, path.parent, extractor, settings.pool)
         for keep_by in settings.keep_by:
-            sides = _Sides(pairs, source, keep_by)
-            for pair in tracked(pairs.pairs, f"{extractor} by {keep_by}"):
+            todo = []
+            for pair in pairs.pairs:
                 names = pairs.names[pair.first], pairs.names[pair.second]
                 for protocol in settings.protocols:
                     every = [
@@ -131,42 +131,41 @@ def run_fewer(
                     ]
                     wanted = [setting for setting in every if (setting, *names) not in kept]
                     if wanted:
-                        kept.add(*_outcomes(pair, names, sides, wanted, settings.has_ransac))
+                        todo.append((pair, names, wanted))
+            images = {image for pair, _, _ in todo for image in (pair.first, pair.second)}
+            sides = {image: _side(pairs, source, keep_by, image) for image in sorted(images)}
+            given = (sides, settings.has_ransac)
+            for found in worked_through(_outcomes, todo, f"{extractor} by {keep_by}", *given):
+                kept.add(*found)
 
 
-class _Sides(dict[int, Side]):
-    """Images of the map, their keypoints in the order in which they are kept; made when needed."""
-
-    def __init__(self, pairs: PairSet, source: KeypointSource, keep_by: str) -> None:
-        super().__init__()
-        self._pairs, self._source, self._keep_by = pairs, source, keep_by
-
-    def __missing__(self, image: int) -> Side:
-        name, world = self._pairs.names[image], self._pairs.world
-        order = self._source.order(name, self._keep_by)
-        points = self._pairs.points_of[image][order] if self._source.is_reference else None
-        kept = self._source.features[name].take(order)
-        self[image] = Side(kept, as_vectors(kept), world.camera(image), world.pose(image), points)
-        return self[image]
+def _side(pairs: PairSet, source: KeypointSource, keep_by: str, image: int) -> Side:
+    """An image of the map, its keypoints in the order in which they are kept."""
+    name, world = pairs.names[image], pairs.world
+    order = source.order(name, keep_by)
+    points = pairs.points_of[image][order] if source.is_reference else None
+    kept = source.features[name].take(order)
+    return Side(kept, as_vectors(kept), world.camera(image), world.pose(image), points)
 
 
 def _outcomes(
-    pair: PosedPair,
-    names: tuple[str, str],
     sides: Mapping[int, Side],
-    wanted: Sequence[Setting],
     has_ransac: bool,
-) -> Iterator[Outcome]:
+    work: tuple[PosedPair, tuple[str, str], Sequence[Setting]],
+) -> list[Outcome]:
+    pair, names, wanted = work
     first, second = sides[pair.first], sides[pair.second]
     whole = wanted[0].protocol == "query"
     counts = [setting.num_keypoints for setting in wanted]
     found = compare(first, second, counts, whole_second=whole, has_ransac=has_ransac)
+    made = []
     for setting in wanted:
         shared, count = None, setting.num_keypoints
         if first.points is not None and second.points is not None:
             both = np.intersect1d(first.points[:count], second.points[: None if whole else count])
             shared = int((both >= 0).sum())
-        yield Outcome(setting, *names, pair.covisible, pair.is_control, found[count], shared)
+        made.append(Outcome(setting, *names, pair.covisible, pair.is_control, found[count], shared))
+    return made
 
 
 #: One line holds the outcomes of a pair under all N.

@@ -23,7 +23,8 @@ from sfumato.device.filters.stable import survivals
 from sfumato.features import extract, list_images
 from sfumato.features.image import load_image
 from sfumato_papers.harness.outcomes import Journal, stored
-from sfumato_papers.harness.work import evenly, tracked
+from sfumato_papers.harness.table import grouped
+from sfumato_papers.harness.work import evenly, worked_through
 from sfumato_papers.reverse.keypoint_count import Settings
 from sfumato_papers.reverse.posed_pairs import keep_order
 
@@ -62,16 +63,17 @@ def run_privacy(folder: Path, settings: Settings, path: Path) -> dict[str, str]:
         except Missing as error:
             missing[extractor] = str(error)
             continue
-        for name in tracked(chosen, f"rebuilding from {extractor}"):
-            todo = [
-                (keep_by, count)
-                for keep_by in settings.keep_by
-                for count in settings.keypoints
-                if (extractor, keep_by, count, name) not in kept
-            ]
-            if todo:
-                picture = fit_picture(load_image(folder / name))
-                kept.add(*_rebuild(network, picture, extractor, name, todo))
+        wanted = [
+            (name, keep_by, count)
+            for name in chosen
+            for keep_by in settings.keep_by
+            for count in settings.keypoints
+            if (extractor, keep_by, count, name) not in kept
+        ]
+        todo = list(grouped(wanted, lambda one: one[0]).items())
+        stage = f"rebuilding from {extractor}"
+        for found in worked_through(_rebuild, todo, stage, network, folder, extractor):
+            kept.add(*found)
     return missing
 
 
@@ -87,16 +89,18 @@ def fit_picture(picture: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 def _rebuild(
     network: Inverter,
-    picture: NDArray[np.uint8],
+    folder: Path,
     extractor: str,
-    name: str,
-    todo: Sequence[tuple[str, int]],
+    work: tuple[str, Sequence[tuple[str, str, int]]],
 ) -> list[Rebuilt]:
+    """One picture from as many of its keypoints as each of these rules keeps."""
+    name, todo = work
+    picture = fit_picture(load_image(folder / name))
     features = extract(picture, extractor)
     found = []
     survived = None
     scores: dict[tuple[str, int], float] = {}
-    for keep_by, count in todo:
+    for _, keep_by, count in todo:
         if keep_by == "stable" and survived is None:
             survived = survivals(features, picture)
         kept = features.take(keep_order(features, keep_by, survived)[:count])

@@ -31,7 +31,7 @@ from sfumato.dictionary import Dictionary
 from sfumato.features import extract, load_image
 from sfumato_papers.harness.options import Checked, folder, option
 from sfumato_papers.harness.outcomes import Journal
-from sfumato_papers.harness.work import show_progress
+from sfumato_papers.harness.work import worked_through
 from sfumato_papers.reverse.suppression_cost import changed_copy, count_inliers, moved_boxes
 
 HIDE = ("nothing", "detected", "given")
@@ -133,12 +133,26 @@ def run_suppression(
     words = {"dictionary": dictionary.fingerprint, "num_words": dictionary.num_words}
     about = {**settings.about(detector, pictures), **words}
     kept = JOURNAL.begin(path, about, "outcomes of other pictures or settings")
-    for number, item in enumerate(pictures):
-        todo = [key for key in ways(settings) if (item.name, *key) not in kept]
-        if todo:
-            picture = _Picture(item, number, detector, dictionary, settings)
-            kept.add(*(picture.outcome(*key) for key in todo))
-        show_progress("suppression", number + 1, len(pictures))
+    wanted = [
+        (number, item, [key for key in ways(settings) if (item.name, *key) not in kept])
+        for number, item in enumerate(pictures)
+    ]
+    todo = [work for work in wanted if work[2]]
+    given = (detector, dictionary, settings)
+    for found in worked_through(_outcomes, todo, "suppression", *given):
+        kept.add(*found)
+
+
+def _outcomes(
+    detector: Detector,
+    dictionary: Dictionary,
+    settings: Settings,
+    work: tuple[int, Annotated, list[tuple[str, bool, int]]],
+) -> list[Outcome]:
+    """One picture in each of these ways."""
+    number, item, keys = work
+    picture = _Picture(item, number, detector, dictionary, settings)
+    return [picture.outcome(*key) for key in keys]
 
 
 class _Picture:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from sfumato.adversary.infer.decoys import area_under_curve, learn_decoys
 from sfumato.adversary.invert.reconstruct import Inverter
 from sfumato.adversary.invert.sheet import to_pixels
 from sfumato.core.randomness import SeededRandom
+from sfumato.core.releases import WordRelease
 from sfumato.core.storage import file_checksum
 from sfumato.datasets.pascal import Annotated
 from sfumato.detectors.base import Boxes, Detector, overlap
@@ -23,7 +24,7 @@ from sfumato.device.mechanisms import SubsetMechanism
 from sfumato.dictionary import Dictionary
 from sfumato.features import extract, load_image
 from sfumato_papers.harness.outcomes import Journal, stored
-from sfumato_papers.harness.work import show_progress
+from sfumato_papers.harness.work import worked_through
 from sfumato_papers.reverse.suppression import (
     HIDE,
     MIN_OVERLAP,
@@ -55,6 +56,9 @@ class Again:
 
 JOURNAL = Journal("again", "people found again", Again)
 
+#: True boxes that are found in a picture, and all that are found in its reconstructions.
+Seen = tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]
+
 
 def find_again(
     pictures: Sequence[Annotated],
@@ -67,30 +71,49 @@ def find_again(
     about = {**settings.about(detector, pictures), "network": file_checksum(inverter.path)}
     others = "people found with another network, pictures or settings"
     kept = JOURNAL.begin(path, about, others)
-    last: dict[str, NDArray[np.float64]] = {}
-    for number, item in enumerate(pictures):
-        if all((item.name, hide) in kept for hide in HIDE):
-            last = {}
-            continue
-        last = last or _seen_again(pictures[number - 1], detector, inverter, settings)[1]
-        known, seen = _seen_again(item, detector, inverter, settings)
-        for hide in HIDE:
-            outcome = Again(
-                picture=item.name,
-                hide=hide,
-                detected=len(known),
-                again=_count(known, seen[hide]),
-                by_chance=_count(known, last[hide]),
-            )
-            if outcome.key not in kept:
-                kept.add(outcome)
-        last = seen
-        show_progress("reconstruction", number + 1, len(pictures))
+    wanted = [
+        number
+        for number, item in enumerate(pictures)
+        if not all((item.name, hide) in kept for hide in HIDE)
+    ]
+    # What is found by chance: boxes of the picture before, and of the last before the first.
+    order = [near % len(pictures) for number in wanted for near in (number - 1, number)]
+    order = list(dict.fromkeys(order))
+    looked: dict[int, Seen] = {}
+    given = (detector, inverter, settings)
+    todo = [pictures[number] for number in order]
+    for number, found in zip(
+        order, worked_through(_seen_again, todo, "reconstruction", *given), strict=True
+    ):
+        looked[number] = found
+        while wanted and {wanted[0], (wanted[0] - 1) % len(pictures)} <= looked.keys():
+            first = wanted.pop(0)
+            last = looked[(first - 1) % len(pictures)][1]
+            made = _outcomes(pictures[first].name, *looked[first], last)
+            kept.add(*(outcome for outcome in made if outcome.key not in kept))
+
+
+def _outcomes(
+    name: str,
+    known: NDArray[np.float64],
+    seen: Mapping[str, NDArray[np.float64]],
+    last: Mapping[str, NDArray[np.float64]],
+) -> list[Again]:
+    return [
+        Again(
+            picture=name,
+            hide=hide,
+            detected=len(known),
+            again=_count(known, seen[hide]),
+            by_chance=_count(known, last[hide]),
+        )
+        for hide in HIDE
+    ]
 
 
 def _seen_again(
-    item: Annotated, detector: Detector, inverter: Inverter, settings: Settings
-) -> tuple[NDArray[np.float64], dict[str, NDArray[np.float64]]]:
+    detector: Detector, inverter: Inverter, settings: Settings, item: Annotated
+) -> Seen:
     """True boxes a detector finds in a picture, and all boxes it finds in its reconstructions.
 
     Both as shares of the picture's sides, so that pictures of different sizes compare.
@@ -126,6 +149,20 @@ def read_again(path: Path) -> tuple[Again, ...]:
     return JOURNAL.read(path)[1] if stored(path).exists() else ()
 
 
+def _with_decoys(
+    dictionary: Dictionary, settings: Settings, work: tuple[int, Annotated]
+) -> tuple[WordRelease, NDArray[np.bool_]]:
+    """A picture's release with its people hidden, and which of its rows are decoys."""
+    number, item = work
+    rng = SeededRandom(number)
+    picture = load_image(item.picture)
+    features = extract(picture, dictionary.extractor)
+    sent = hide_and_keep(features, picture, item.truth, settings, Decoys(dictionary), rng)
+    mechanism = SubsetMechanism(settings.epsilon, settings.subset_size, dictionary)
+    release = mechanism.release(sent.features, rng=rng)
+    return release, decoy_rows(release, sent)
+
+
 def tell_decoys_apart(
     pictures: Sequence[Annotated], dictionary: Dictionary, settings: Settings
 ) -> dict[str, float]:
@@ -133,16 +170,9 @@ def tell_decoys_apart(
 
     positions  from where keypoints stand; words  with the words that were sent as well
     """
-    releases, labels = [], []
-    mechanism = SubsetMechanism(settings.epsilon, settings.subset_size, dictionary)
-    for number, item in enumerate(pictures):
-        rng = SeededRandom(number)
-        picture = load_image(item.picture)
-        features = extract(picture, dictionary.extractor)
-        sent = hide_and_keep(features, picture, item.truth, settings, Decoys(dictionary), rng)
-        release = mechanism.release(sent.features, rng=rng)
-        releases.append(release)
-        labels.append(decoy_rows(release, sent))
+    work = list(enumerate(pictures))
+    made = list(worked_through(_with_decoys, work, "decoys", dictionary, settings))
+    releases, labels = [one[0] for one in made], [one[1] for one in made]
     side = [hashlib.sha256(item.name.encode()).digest()[0] % 2 for item in pictures]
     result = {"decoys": float(sum(row.sum() for row in labels))}
     for name, use_words in (("positions", False), ("words", True)):

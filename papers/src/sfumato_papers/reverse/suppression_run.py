@@ -16,7 +16,6 @@ from sfumato.dictionary import Dictionary
 from sfumato.features import load_image
 from sfumato_papers.harness.command import Report, make_command
 from sfumato_papers.harness.options import needed
-from sfumato_papers.harness.work import show_progress
 from sfumato_papers.reverse.suppression import JOURNAL, Settings, run_suppression
 from sfumato_papers.reverse.suppression_attacks import find_again, read_again, tell_decoys_apart
 from sfumato_papers.reverse.suppression_page import draw_sheet, suppression_page
@@ -34,10 +33,8 @@ def _run(settings: Settings, path: Path) -> list[str]:
     eyes = _detector(settings.detector)
     run_suppression(pictures, eyes, words, settings, path)
     if not (folder / DECOYS).exists():
-        show_progress("decoys", 0, 1)
         auc = tell_decoys_apart(pictures, words, settings)
         write_file(folder / DECOYS, json.dumps(auc).encode())
-        show_progress("decoys", 1, 1)
     inverter, remarks = None, []
     try:
         inverter = Inverter(networks.find_network(words.extractor, "raw", settings.networks))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,9 +37,13 @@ class Inverter:
 
     def __init__(self, path: str | Path, *, threads: int | None = None) -> None:
         self._session = open_session(path, threads=threads)
-        self.path = Path(path)
+        self.path, self._threads = Path(path), threads
         self.architecture = self._session.architecture
         self.step = self._session.step
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Other processes open the same file."""
+        return partial(Inverter, threads=self._threads), (self.path,)
 
     def reconstruct(
         self, source: Source, *, dictionary: Dictionary | None = None, one_look: bool = False

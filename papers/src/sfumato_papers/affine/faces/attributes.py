@@ -23,7 +23,7 @@ from sfumato.dictionary import Dictionary
 from sfumato.faces.embeddings import centre
 from sfumato_papers.affine.faces.verification import Settings, directions, json_epsilon
 from sfumato_papers.harness.outcomes import RecordFile
-from sfumato_papers.harness.work import seeded, tracked
+from sfumato_papers.harness.work import seeded, worked_through
 
 Doubles = NDArray[np.float64]
 
@@ -94,29 +94,40 @@ def run_attributes(split: Split, attribute: str, settings: Settings, file: Recor
     learned = infer.LearnedAttack.train(split.points[2], split.values[2])
     add("learned", learned.infer(split.points[3]), way="raw")
     strategies = [*settings.strategies, *(["even"] if "hybrid+" in settings.strategies else [])]
-    work = [
-        (s, m, n)
-        for n in range(settings.num_seeds)
-        for s in strategies
-        for m in settings.dimensions
+    work: list[dict[str, Any]] = [
+        {"way": "lifted", "strategy": strategy, "dimension": dimension, "seed": seed}
+        for seed in range(settings.num_seeds)
+        for strategy in strategies
+        for dimension in settings.dimensions
     ]
-    for strategy, dimension, seed in tracked(work, f"attacking {attribute}"):
-        what = {"way": "lifted", "strategy": strategy, "dimension": dimension, "seed": seed}
-        if file.has(kind="attribute", attribute=attribute, attack=_last(strategy), **what):
-            continue
-        own, sent = (_lift(split, part, strategy, dimension, seed) for part in (2, 3))
-        add("K-NN", infer.infer_from_subspaces(sent, attacker), **what)
-        learned = infer.LearnedAttack.train(infer.recover_points(own, attacker), split.values[2])
-        add("learned", learned.infer(infer.recover_points(sent, attacker)), **what)
-        if strategy != "random":
-            balanced = strategy in ("hybrid+", "even")
-            known = (split.points[0], split.values[0].tolist())
-            add(
-                "words",
-                infer.infer_from_database(sent, *known, attacker, balanced=balanced),
-                **what,
-            )
+    work = [
+        what
+        for what in work
+        if not file.has(
+            kind="attribute", attribute=attribute, attack=_last(what["strategy"]), **what
+        )
+    ]
+    found = worked_through(_attack_lift, work, f"attacking {attribute}", split, attacker)
+    for what, answers in zip(work, found, strict=True):
+        for attack, answer in answers.items():
+            add(attack, answer, **what)
     _attack_words(split, attacker, settings, add)
+
+
+def _attack_lift(split: Split, attacker: infer.Known, what: dict[str, Any]) -> dict[str, Any]:
+    """What each attack answers about faces that were lifted in one way."""
+    strategy = what["strategy"]
+    own, sent = (_lift(split, part, strategy, what["dimension"], what["seed"]) for part in (2, 3))
+    learned = infer.LearnedAttack.train(infer.recover_points(own, attacker), split.values[2])
+    answers = {
+        "K-NN": infer.infer_from_subspaces(sent, attacker),
+        "learned": learned.infer(infer.recover_points(sent, attacker)),
+    }
+    if strategy != "random":
+        balanced = strategy in ("hybrid+", "even")
+        known = (split.points[0], split.values[0].tolist())
+        answers["words"] = infer.infer_from_database(sent, *known, attacker, balanced=balanced)
+    return answers
 
 
 def _last(strategy: str) -> str:

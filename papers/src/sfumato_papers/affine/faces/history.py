@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,7 +16,7 @@ from sfumato.device.mechanisms.memoised_lifting import MemoisedLifting
 from sfumato.faces.embeddings import as_features
 from sfumato_papers.affine.faces.verification import Problem, Settings, lifting_of, words_of
 from sfumato_papers.harness.outcomes import RecordFile
-from sfumato_papers.harness.work import seed_of, tracked
+from sfumato_papers.harness.work import seed_of, worked_through
 
 Doubles = NDArray[np.float64]
 
@@ -25,30 +27,20 @@ _SECRET = b"known, and for experiments only!"
 def run_history(problem: Problem, settings: Settings, file: RecordFile) -> None:
     """Attack k releases of one picture, and of k pictures of one person."""
     people = _people(problem, settings)
-    work = [
-        (pictures, way, strategy, dimension)
+    work: list[dict[str, Any]] = [
+        {"kind": "history", "pictures": pictures, "way": way, "strategy": strategy,
+         "dimension": dimension, "releases": count}
         for pictures in ("one", "several")
         for way in ("fresh", "memoised")
         for strategy in settings.strategies
         if strategy != "hybrid+"
         for dimension in settings.dimensions
-    ]
-    for pictures, way, strategy, dimension in tracked(work, "history"):
-        what = {"kind": "history", "pictures": pictures, "way": way, "strategy": strategy,
-                "dimension": dimension}  # fmt: skip
-        for count in settings.releases:
-            if not file.has(**what, releases=count):
-                errors = [
-                    _attacked_lift(problem, rows, count, pictures, way, strategy, dimension)
-                    for rows in people
-                ]
-                file.add(
-                    {
-                        **what,
-                        "releases": count,
-                        "errors": [float(f"{error:.4g}") for error in errors],
-                    }
-                )
+        for count in settings.releases
+    ]  # fmt: skip
+    work = [what for what in work if not file.has(**what)]
+    found = worked_through(_attacked_lifts, work, "history", problem, people)
+    for what, errors in zip(work, found, strict=True):
+        file.add({**what, "errors": [float(f"{error:.4g}") for error in errors]})
     _run_words(problem, people, settings, file)
 
 
@@ -64,6 +56,13 @@ def _people(problem: Problem, settings: Settings) -> list[NDArray[np.int64]]:
     if not found:
         raise InvalidInput(f"a history needs {most} pictures of one person, nobody has as many.")
     return found[: settings.num_people]
+
+
+def _attacked_lifts(
+    problem: Problem, people: list[NDArray[np.int64]], what: dict[str, Any]
+) -> list[float]:
+    names = ("releases", "pictures", "way", "strategy", "dimension")
+    return [_attacked_lift(problem, rows, *(what[name] for name in names)) for rows in people]
 
 
 def _attacked_lift(

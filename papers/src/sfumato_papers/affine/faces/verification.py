@@ -26,7 +26,7 @@ from sfumato.faces import verify as compare
 from sfumato.faces.pairs import Pairs
 from sfumato_papers.harness.options import Checked, folder, option
 from sfumato_papers.harness.outcomes import RecordFile
-from sfumato_papers.harness.work import seed_of, tracked
+from sfumato_papers.harness.work import seed_of, worked_through
 
 STRATEGIES = ("random", "adversarial", "hybrid", "hybrid+")
 PARTS = ("verification", "history", "attributes")
@@ -119,19 +119,23 @@ class Problem:
 
 def run_verification(problem: Problem, settings: Settings, file: RecordFile) -> None:
     """Judge every way of sending that the file does not hold yet."""
-    work = list(_settings(problem, settings))
-    for setting in tracked(work, "verification"):
-        if not file.has(kind="verification", **setting):
-            found = _judge(problem, setting)
-            file.add(
-                {
-                    "kind": "verification",
-                    **setting,
-                    "accuracy": [round(value, 6) for value in found.accuracy],
-                    "false_accept": round(found.false_accept, 6),
-                    "false_reject": round(found.false_reject, 6),
-                }
-            )
+    work = [
+        setting
+        for setting in _settings(problem, settings)
+        if not file.has(kind="verification", **setting)
+    ]
+    for setting, found in zip(
+        work, worked_through(_judge, work, "verification", problem), strict=True
+    ):
+        file.add(
+            {
+                "kind": "verification",
+                **setting,
+                "accuracy": [round(value, 6) for value in found.accuracy],
+                "false_accept": round(found.false_accept, 6),
+                "false_reject": round(found.false_reject, 6),
+            }
+        )
 
 
 def _settings(problem: Problem, settings: Settings) -> Iterator[dict[str, Any]]:

@@ -61,6 +61,19 @@ def test_training_resumes_to_the_same_network_and_onnx_agrees(folder: Path, tmp_
 
 
 @pytest.mark.needs("train")
+def test_a_picture_without_keypoints_does_not_end_the_training(tmp_path: Path) -> None:
+    pictures = tmp_path / "pictures"
+    pictures.mkdir()
+    for number in range(2):
+        sky = np.full((96, 96, 3), 40 * number + 90, dtype=np.uint8)
+        Image.fromarray(sky).save(pictures / f"{number}.png")
+    small = FrameDataOptions(smallest=64, largest=80, variants=1, min_keypoints=5)
+    options = FrameTrainOptions(steps=2, threads=1)
+    report = train_frames(pictures, tmp_path / "run", data=small, options=options)
+    assert report.finished
+
+
+@pytest.mark.needs("train")
 def test_torch_and_onnx_agree(folder: Path, tmp_path: Path) -> None:
     import torch
 

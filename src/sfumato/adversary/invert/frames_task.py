@@ -61,11 +61,12 @@ class FrameTask:
         made = self.learner.network.guesses(*collate(examples, self.device))
         total = torch.zeros((), device=self.device)
         for rank, (logits, guess) in enumerate(made, start=1):
-            angle = -(wanted * functional.log_softmax(logits, dim=1)).sum(dim=1)[counted].mean()
-            size = (guess - sizes).abs()[counted].mean()
+            angle = -(wanted * functional.log_softmax(logits, dim=1)).sum(dim=1)[counted].sum()
+            size = (guess - sizes).abs()[counted].sum()
             share = 1.0 if rank == len(made) else _EARLY_ROUNDS
             total = total + share * (angle + self.size_weight * size)
-        return {"total": total}
+        # A crop of sky has no keypoint: nothing to learn, and nothing to divide by.
+        return {"total": total / max(int(counted.sum()), 1)}
 
     def score(self, network: Any, run: Path, step: int) -> dict[str, float]:
         """Errors of the network, of its guess without neighbours (own), and of the one angle that

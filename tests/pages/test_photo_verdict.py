@@ -84,6 +84,9 @@ def test_the_largest_epsilon_where_nothing_is_recognised_is_recommended() -> Non
     shown = result(row(None, 0.6), row(12, 0.5, 0.9), row(8, 0.32, 0.3), row(6, 0.3, 0.1))
     assert advice(shown).options == ("--epsilon", "8")
     assert "ε = 8 per descriptor or less" in advice(shown).sentence
+    assert "one who was trained on words may" in advice(shown).sentence
+    # "Or less" must hold: a smaller one at which something shows speaks against all above.
+    assert advice(result(row(None, 0.6), row(8, 0.32, 0.3), row(6, 0.5, 0.3))).options == ()
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from sfumato.detectors.find import counted
-from sfumato.pages.photo_result import WORDS, Again, PhotoResult, PhotoRow
+from sfumato.pages.photo_result import DIRECT, WORDS, Again, PhotoResult, PhotoRow
 
 #: A painting shows the scene where its SSIM is above that of one flat colour by more than this.
 SHOWS = 0.05
@@ -60,17 +61,20 @@ def advice(result: PhotoResult) -> Advice:
             "words, the one way with a guarantee, could not be tried here."
         )
     hiding, options = _hide(result)
-    quiet = [e for e, painted in rows.items() if not any(recognised(result, r) for r in painted)]
+    loud = [e for e, painted in rows.items() if any(recognised(result, r) for r in painted)]
+    quiet = [e for e in rows if e < min(loud, default=math.inf)]
     if not quiet:
         return Advice(
-            "Do this: send nothing of this photograph with these settings, at every ε shown it can "
-            f"be recognised; try an ε below {min(rows):g} per descriptor or fewer keypoints "
-            f"(--keep){hiding}."
+            "Do this: send nothing of this photograph with these settings, even at the smallest ε "
+            f"shown it can be recognised; try an ε below {min(rows):g} per descriptor or fewer "
+            f"keypoints (--keep){hiding}."
         )
     epsilon = max(quiet)
+    knows = any(row.attack == DIRECT for row in rows[epsilon])
+    stronger = "" if knows else " (one who was trained on words may)"
     return Advice(
         f"Do this: send words at ε = {epsilon:g} per descriptor or less, where this attacker "
-        f"recognises nothing, and never raw features{hiding}.",
+        f"recognises nothing{stronger}, and never raw features{hiding}.",
         ("--epsilon", f"{epsilon:g}", *options),
     )
 

@@ -253,6 +253,17 @@ def test_what_no_store_can_hold_is_refused_with_a_sentence(client_port: int, sha
     assert done.stdout.startswith("what is shared or comes back is larger than the object store")
 
 
+def test_a_token_that_is_not_there_is_asked_for_in_a_sentence(tmp_path: Path) -> None:
+    write_pictures(tmp_path / "photos", 1)
+    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(tmp_path / "none")}
+    kept = {name: one for name, one in os.environ.items() if not name.startswith("RAY_")}
+    words = sfumato("extract", tmp_path / "photos", "-o", tmp_path / "f.h5", "--on", "ray")
+    done = subprocess.run(words, capture_output=True, text=True, env={**kept, **token})
+    assert done.returncode == 2, done.stderr[-3000:]
+    assert "needs the token of the cluster" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 @pytest.mark.parametrize("package", ["grpc", "starlette"])
 def test_a_bare_ray_is_said_to_be_too_little(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from sfumato.execution.on_ray import cluster

@@ -64,6 +64,11 @@ def _join(on: str, workers: int | None) -> None:
         ray.init("local", num_cpus=workers, include_dashboard=False, **_QUIET)
     except InvalidInput:
         raise
+    except failures.AuthenticationError as error:
+        raise InvalidInput(
+            f"RAY_AUTH_MODE=token needs the token of the cluster ({str(error).split('. ')[0]}); "
+            "name the file that has it in RAY_AUTH_TOKEN_PATH."
+        ) from error
     except (ConnectionError, RuntimeError, ValueError) as error:
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         reason = " ".join(dict.fromkeys([*lines[:1], *lines[-1:]])).rstrip(".")

@@ -77,6 +77,11 @@ def test_gravity_helps_and_is_optional() -> None:
     down = (0.0, 1.0, 0.0)
     gravity = WorldGravity(tuple(QUERY.rotation @ down), down)
     assert_found(localize(release, WORLD, dictionary=DICTIONARY, gravity=gravity))
+    x, y, z = gravity.in_camera
+    upside_down = replace(gravity, in_camera=(-x, -y, -z))
+    found = localize(release, WORLD, dictionary=DICTIONARY, gravity=upside_down)
+    assert found.pose is None
+    assert str(found.reason).endswith("does it point down?")
     exact = replace(gravity, error_deg=0.0)
     assert_found(localize(release, WORLD, dictionary=DICTIONARY, gravity=exact))
     with pytest.raises(InvalidInput, match="0 to 45 degrees"):

@@ -174,9 +174,12 @@ def best_pose(retrieval: Retrieval, problem: PoseProblem) -> Localization:
         estimates.append(guided)
         if guided.log10_chance <= options.guided_log10_chance:
             believed.append(guided)
+    # A sensor's sign is easily wrong: its axes, or up for down.
+    doubt = "" if problem.gravity is None else "; gravity was given: does it point down?"
     if not estimates:
         count = len(retrieval.all_candidates.keypoint)
-        return Localization(None, 0, count, 0.0, f"{count} candidate matches give no pose")
+        reason = f"{count} candidate matches give no pose{doubt}"
+        return Localization(None, 0, count, 0.0, reason)
     if believed:
         best = max(believed, key=lambda estimate: estimate.num_inliers)
         if by_positions and best is not guided and best.log10_chance > options.sure_log10_chance:
@@ -186,6 +189,6 @@ def best_pose(retrieval: Retrieval, problem: PoseProblem) -> Localization:
     needed = options.guided_log10_chance if best is guided else options.max_log10_chance
     reason = (
         f"{best.num_inliers} inliers among {best.num_matches} candidates may be chance "
-        f"(10^{best.log10_chance:.1f}, 10^{needed:g} needed)"
+        f"(10^{best.log10_chance:.1f}, 10^{needed:g} needed){doubt}"
     )
     return Localization(None, best.num_inliers, best.num_matches, best.log10_chance, reason)

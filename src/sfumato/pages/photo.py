@@ -104,7 +104,7 @@ def run_photo(
         people=lookout.people(_own_positions(features, sent)),
         rows=rows,
         baselines=attacker.baselines(),
-        networks=tuple(_facts(painter) for painter in painters.values()),
+        networks=tuple(_facts(painter) for painter in dict.fromkeys(painters.values())),
         words=words,
         left_out=(*left_out, *attacker.left_out),
     )
@@ -148,6 +148,8 @@ def _open_networks(
                 f"{inverter.path} must be a network for {extractor} {kind}, it is one for "
                 f"{' '.join(trained_for)}; name it after what it is."
             )
+    if inverters["raw"].reads_words:
+        inverters.setdefault("words", inverters["raw"])  # one network learned to read both
     return inverters
 
 
@@ -190,6 +192,7 @@ def _facts(inverter: Inverter) -> NetworkFacts:
         name=inverter.path.name,
         fingerprint=hashlib.sha256(inverter.path.read_bytes()).hexdigest(),
         kind=architecture.kind,
+        reads_words=inverter.reads_words,
         extractor=architecture.extractor,
         width=architecture.width,
         frames=architecture.frames,

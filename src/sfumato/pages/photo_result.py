@@ -199,12 +199,14 @@ class Baseline:
 class NetworkFacts:
     """Which network painted: its file's name and fingerprint, and what it was trained for.
 
-    card  what its model card says, see `model_card.read_card`; nothing where there is none
+    card         what its model card says, see `model_card.read_card`; nothing where there is none
+    reads_words  whether it learned from private words, alone or beside raw descriptors
     """
 
     name: str
     fingerprint: str
     kind: str
+    reads_words: bool
     extractor: str
     width: int
     frames: str

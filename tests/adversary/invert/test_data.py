@@ -12,8 +12,10 @@ from PIL import Image
 from sfumato.adversary.invert import crops
 from sfumato.adversary.invert.crops import CropSource, find_pictures, fit_square, random_crop
 from sfumato.adversary.invert.data import DataOptions, Example, PaintRecipe, View
+from sfumato.adversary.invert.encoders import as_released
 from sfumato.adversary.invert.sparse import MapOptions
 from sfumato.core.errors import InvalidInput
+from sfumato.core.releases import KeypointRelease
 from sfumato.core.types import Features
 from sfumato.features import extract
 from sfumato.features.image import decode_image
@@ -124,3 +126,17 @@ def test_either_shows_half_of_the_examples_without_their_frames(folder: Path) ->
     features = extract(whole.picture)
     certainty = [np.hypot(*view.encode(features, seed).rows[0, -2:]) for seed in range(4)]
     assert certainty == pytest.approx([1, 0.5, 1, 0.5])
+
+
+def test_either_with_a_release_sends_a_third_of_the_examples(folder: Path) -> None:
+    sent: list[int] = []
+
+    def release(features: Features, seed: int) -> KeypointRelease:
+        sent.append(seed)
+        return as_released(features)
+
+    features = extract(source(folder).whole(0).picture)
+    view = View(frames="either", release=release)
+    for seed in range(9):
+        view.encode(features, seed)
+    assert sent == [2, 5, 8]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
-from sfumato.adversary.invert.encoders import ENCODERS, encode, scale_descriptors
+from sfumato.adversary.invert.encoders import ENCODERS, as_guessed, encode, scale_descriptors
 from sfumato.adversary.invert.turned_views import turned
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.randomness import SeededRandom
 from sfumato.core.releases import KeypointRelease, SubspaceRelease, WordRelease
-from sfumato.device.mechanisms import Plain
+from sfumato.device.mechanisms import Plain, SubsetMechanism
+from sfumato.dictionary import Dictionary
 from sfumato.features import extract
 from support import features_of, one_of_each_release, photograph, tiny_dictionary
 
@@ -87,6 +90,38 @@ def test_either_way_frames_tell_whether_they_were_given_or_inferred() -> None:
     )
     for seen, certainty in ((given, 1.0), (inferred, 0.5), (turned(inferred, 1), 0.5)):
         assert np.hypot(*seen.rows[:, -2:].T) == pytest.approx(certainty, abs=1e-5)
+
+
+def test_words_are_read_as_keypoints_as_certain_as_the_law_says() -> None:
+    features = extract(np.ascontiguousarray(photograph()[:96, :96]))
+    public = Dictionary.load("open-64k")
+    for epsilon, size in ((8.0, 2), (math.inf, 1)):
+        level = public.at(4096)
+        mechanism = SubsetMechanism(epsilon, size, level)
+        release = mechanism.release(features, rng=SeededRandom(1))
+        made = encode(release, "raw", dictionary=public, frames="either")
+        assert made.rows.shape == (size * len(features), 131)
+        assert np.array_equal(made.keypoints[::size], release.keypoints)
+        words = scale_descriptors(level.words[release.words.reshape(-1)], "sift")
+        assert np.array_equal(made.rows[:, :128], words)
+        true_word = mechanism.keep_probability / size
+        assert np.hypot(*made.rows[:, -2:].T) == pytest.approx(0.5 * true_word, abs=1e-5)
+    with pytest.raises(InvalidInput, match="pass dictionary="):
+        encode(release, "raw", frames="either")
+
+
+def test_guessed_frames_are_near_the_true_ones_but_for_a_few() -> None:
+    features = extract(photograph())
+    seen = encode(features, "raw", frames="either")
+    made = as_guessed(seen, features.scales, features.angles, np.random.default_rng(0))
+    assert made.scales is not None
+    assert made.angles is not None
+    turned_by = np.abs((made.angles - features.angles + 180) % 360 - 180)
+    octaves = np.abs(np.log2(made.scales / features.scales))
+    assert 0.05 < np.median(octaves) < 0.2
+    assert 2 < np.median(turned_by) < 7
+    assert 0.02 < (turned_by > 45).mean() < 0.2
+    assert np.hypot(*made.rows[:, -2:].T) == pytest.approx(0.5, abs=1e-5)
 
 
 @pytest.mark.parametrize("kind", [name for name in ENCODERS if name != "positions"])

@@ -247,6 +247,27 @@ def test_other_rows_take_over_the_painter_only(folder: Path, tmp_path: Path) -> 
         train(folder, tmp_path / "wide", width=6, start_from=tmp_path / "first", **tiny)
 
 
-def test_mixed_precision_is_for_cuda() -> None:
-    with pytest.raises(InvalidInput, match="mixed_precision needs a CUDA device"):
-        TrainOptions(mixed_precision=True)
+@pytest.mark.needs("train")
+def test_mixed_precision_is_for_devices_that_have_it(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"avx2": True})
+    with pytest.raises(InvalidInput, match="needs a device that computes with bfloat16"):
+        train(folder, tmp_path / "run", steps=1, mixed_precision=True)
+
+
+@pytest.mark.needs("train")
+def test_colours_have_a_loss_of_their_own(folder: Path, tmp_path: Path) -> None:
+    import torch
+
+    from sfumato.adversary.invert.losses import colour_loss
+
+    real = torch.rand(1, 3, 16, 16, generator=torch.Generator().manual_seed(0))
+    assert float(colour_loss(real, real)) == 0
+    assert float(colour_loss(real + 0.1, real)) == pytest.approx(0, abs=1e-6)  # brighter only
+    redder = real + torch.tensor([0.1, 0, 0]).view(1, 3, 1, 1)
+    assert float(colour_loss(redder, real)) == pytest.approx(0.1 * (0.701 + 0.299), abs=1e-5)
+    report = train(folder, tmp_path / "run", steps=1, colour=1.0)
+    assert report.losses["colour"] > 0

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.adversary.invert.crops import Crop, CropOptions
-from sfumato.adversary.invert.encoders import Encoded, Source, as_released, encode
+from sfumato.adversary.invert.encoders import Encoded, Source, as_guessed, encode
 from sfumato.adversary.invert.sparse import MapOptions, PixelMap, map_pixels
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
@@ -41,7 +41,8 @@ class View:
     """What the attacker gets to see of a picture's features.
 
     release  (features, seed) → what is sent; None shows the features themselves. A mechanism
-             of the device is passed in here, the adversary does not import it.
+             of the device is passed in here, the adversary does not import it. With frames
+             "either" a third of the pictures is sent so, the others are features
     label    names `release` in checkpoints, so that another one is refused
     """
 
@@ -53,11 +54,21 @@ class View:
     label: str = ""
 
     def encode(self, features: Features, seed: int) -> Encoded:
+        if self.frames == "either":
+            return self._either(features, seed)
         seen = features if self.release is None else self.release(features, seed)
-        if self.frames == "either" and isinstance(seen, Features) and seed % 2:
-            # Half of the examples as a release would carry them, so that both kinds are learned.
-            seen = as_released(seen)
         return encode(seen, self.kind, dictionary=self.dictionary, frames=self.frames)
+
+    def _either(self, features: Features, seed: int) -> Encoded:
+        """Features with their frames, as guessed of a release, or as sent: each as often."""
+        way = seed % (2 if self.release is None else 3)
+        if way == 2 and self.release is not None:
+            sent = self.release(features, seed)
+            return encode(sent, self.kind, dictionary=self.dictionary, frames=self.frames)
+        known = encode(features, self.kind, frames=self.frames)
+        if way == 0:
+            return known
+        return as_guessed(known, features.scales, features.angles, np.random.default_rng(seed))
 
 
 @dataclass(frozen=True)

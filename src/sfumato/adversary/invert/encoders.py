@@ -10,13 +10,15 @@ A release holds no keypoint's size and angle, its frame. Four attackers differ i
 none        does without
 inferred    guesses each frame from the descriptor and its neighbours, see `keypoint_angles.py`
 given       knows them: a declared, stronger attacker, for features only
-either      reads features with the frames they come with, and infers those of a release
+either      reads features with the frames they come with, and infers those of a release; words
+            too, each as a keypoint of its own, as certain as the law of the release says
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -34,6 +36,11 @@ from sfumato.features.extractors import EXTRACTORS
 
 #: Certainty of inferred frames beside given ones, whose is 1.
 _INFERRED = 0.5
+_WILD = 0.1
+_MOST_EPSILON = 700.0  # beyond it every word sent is the true one, and e^ε is no number
+
+#: Columns that `with_frames` adds.
+FRAME = 3
 
 Source = Features | KeypointRelease
 Rows = NDArray[np.float32]
@@ -67,6 +74,8 @@ def encode(
 ) -> Encoded:
     """Features or a release as rows of this input kind, with frames as this attacker has them."""
     check_choice("input kind", kind, ENCODERS)
+    if frames == "either" and isinstance(source, WordRelease):
+        return _each_word(source, dictionary)
     rows = ENCODERS[kind](source, dictionary)
     seen = Encoded(rows, source.keypoints, source.image_size)
     if check_frames(frames) == "none":
@@ -96,7 +105,23 @@ def as_released(features: Features) -> PlainRelease:
     )
 
 
-def infer(seen: Encoded, extractor: str, certainty: float = 1.0) -> Encoded:
+def as_guessed(
+    seen: Encoded, scales: NDArray[Any], angles: NDArray[Any], rng: np.random.Generator
+) -> Encoded:
+    """Given frames, as wrong as those that `refine_frames` guesses of a release.
+
+    Most are a tenth of an octave and a few degrees off; one in ten is a wild guess.
+    """
+    count = len(seen)
+    wild = rng.random((2, count)) < _WILD
+    octaves = np.where(wild[0], rng.normal(-0.3, 1, count), rng.laplace(0, 0.15, count))
+    turns = np.where(wild[1], rng.uniform(-180, 180, count), rng.laplace(0, 5, count))
+    bare = replace(seen, rows=seen.rows[:, :-FRAME], scales=None, angles=None)
+    sizes = np.maximum(scales, 1) * np.exp2(octaves)
+    return with_frames(bare, sizes, (angles + turns) % 360, certainty=_INFERRED)
+
+
+def infer(seen: Encoded, extractor: str, certainty: float | NDArray[Any] = 1.0) -> Encoded:
     """Rows of raw or recovered descriptors with the frames their neighbours give away."""
     from sfumato.adversary.invert.keypoint_angles import infer_frames
 
@@ -152,14 +177,45 @@ def _positions(source: Source, _dictionary: Dictionary | None) -> Rows:
 
 
 def _words(source: Source, dictionary: Dictionary | None) -> Rows:
+    release, public = _worded(source, dictionary)
+    return _word_rows(release, public).reshape(len(release), -1)
+
+
+def _each_word(source: Source, dictionary: Dictionary | None) -> Encoded:
+    """Every word sent as a keypoint, its frame inferred from its own and its neighbours' words.
+
+    How sure a frame is also tells how likely its word is the true one:
+    Pr(v | v ∈ Z) = e^ε / (ω·e^ε + |K| − ω), for a prior that knows nothing.
+    """
+    release, public = _worded(source, dictionary)
+    size, odds = release.subset_size, math.exp(min(release.epsilon, _MOST_EPSILON))
+    true_word = odds / (size * odds + release.num_words - size)
+    seen = Encoded(
+        _word_rows(release, public).reshape(len(release) * size, -1),
+        np.repeat(release.keypoints, size, axis=0),
+        release.image_size,
+    )
+    return infer(seen, release.extractor, _INFERRED * true_word)
+
+
+def _worded(source: Source, dictionary: Dictionary | None) -> tuple[WordRelease, Dictionary]:
+    """The release, and the level of the dictionary that it was made with."""
     if not isinstance(source, WordRelease):
         raise InvalidInput(f"input kind words needs a word release, got {type(source).__name__}.")
     if dictionary is None:
         raise InvalidInput("input kind words needs the public dictionary; pass dictionary=.")
+    if source.num_words in dictionary.levels:
+        dictionary = dictionary.at(source.num_words)
     if dictionary.fingerprint != source.dictionary:
         raise Mismatch("the release was made with another dictionary; load the one it names.")
-    words = scale_descriptors(np.asarray(dictionary.words), dictionary.extractor)
-    return np.ascontiguousarray(words[source.words].reshape(len(source), -1))
+    return source, dictionary
+
+
+def _word_rows(release: WordRelease, public: Dictionary) -> Rows:
+    """(N, ω, n): the vectors of the words sent."""
+    sent = np.asarray(public.words)[release.words.reshape(-1)]
+    rows = scale_descriptors(sent, public.extractor)
+    return rows.reshape(*release.words.shape, -1)
 
 
 def _subspace(source: Source, _dictionary: Dictionary | None) -> Rows:

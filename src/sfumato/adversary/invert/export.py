@@ -23,7 +23,7 @@ from sfumato.core.storage import write_file
 INPUTS = ("rows", "index", "offsets")
 METADATA = "sfumato.architecture"
 _OPSET = 17
-_LARGE = 500_000  # numbers in a kernel that is stored in 8 bits
+_LARGE = 100_000  # numbers in a kernel that is stored in 8 bits
 
 
 def check_export(output: str | Path) -> None:
@@ -65,7 +65,12 @@ def export_onnx(run: str | Path, output: str | Path, *, compact: bool = False) -
     if compact:
         _compact(importlib.import_module("onnx"), model)
     steps = checkpoint.step + int(checkpoint.settings.get("steps_before", 0))
-    _write(model, METADATA, {"architecture": a.to_json(), "step": steps}, output)
+    description = {
+        "architecture": a.to_json(),
+        "step": steps,
+        "view": checkpoint.settings.get("view", ""),
+    }
+    _write(model, METADATA, description, output)
     return a
 
 
@@ -131,7 +136,7 @@ def _write(model: Any, key: str, description: Mapping[str, Any], output: str | P
 def _compact(onnx: Any, model: Any) -> None:
     """Store weights behind a cast, as float16; the arithmetic stays in float32.
 
-    Kernels of half a million numbers are stored as int8, with a scale for each output.
+    Large kernels are stored as int8, with a scale for each output.
     """
     helper, numbers = onnx.helper, onnx.numpy_helper
     stored, nodes = [], []

@@ -18,7 +18,13 @@ from sfumato.adversary.invert.architecture import Architecture
 from sfumato.adversary.invert.data import Example
 from sfumato.adversary.invert.discriminator import Discriminator
 from sfumato.adversary.invert.loop import Learner, load_weights
-from sfumato.adversary.invert.losses import Perceptual, critic_loss, fooling_loss, structure_loss
+from sfumato.adversary.invert.losses import (
+    Perceptual,
+    colour_loss,
+    critic_loss,
+    fooling_loss,
+    structure_loss,
+)
 from sfumato.adversary.invert.network import Generator
 from sfumato.adversary.invert.sheet import score, write_sheet
 from sfumato.adversary.invert.start_from import Start
@@ -34,7 +40,7 @@ _GREY = 0.02
 class PaintTask:
     """Generator, and a discriminator that takes part after some epochs [reverse §3]."""
 
-    loss_names = ("total", "l1", "perceptual", "structure", "adversarial", "critic")
+    loss_names = ("total", "l1", "perceptual", "structure", "colour", "adversarial", "critic")
     final_rate = 0.05
 
     def __init__(
@@ -47,8 +53,8 @@ class PaintTask:
         start: Start | None,
         device: Any,
     ) -> None:
-        if options.mixed_precision and not torch.cuda.is_bf16_supported():
-            raise InvalidInput("mixed_precision needs bfloat16, which this CUDA device lacks.")
+        if options.mixed_precision:
+            _check_bfloat16(device)
         self.options, self.device, self.validation = options, device, validation
         generator = Generator(architecture).to(device)
         if start is not None:
@@ -82,6 +88,9 @@ class PaintTask:
         if o.structure > 0:
             parts["structure"] = structure_loss(made, real)
             total = total + o.structure * parts["structure"]
+        if o.colour > 0:
+            parts["colour"] = colour_loss(made, real)
+            total = total + o.colour * parts["colour"]
         if self.perceptual is not None:
             rng = np.random.default_rng([o.seed, 4, step])
             window = _window(real.shape[-2:], o.perceptual_crop, rng)
@@ -109,6 +118,20 @@ class PaintTask:
         with torch.inference_mode():
             made = network(*collate([example], self.device))[0]
         return np.asarray(example.pixels.crop(made.permute(1, 2, 0).cpu().numpy()))
+
+
+def _check_bfloat16(device: Any) -> None:
+    """Refuse a device that does not compute with bfloat16: slow at best, and some crash."""
+    if device.type == "cuda":
+        supported = torch.cuda.is_bf16_supported()
+    else:
+        able = torch.cpu.get_capabilities()
+        supported = bool(able.get("avx512_bf16") or able.get("amx_bf16"))
+    if not supported:
+        raise InvalidInput(
+            f"mixed_precision needs a device that computes with bfloat16, this {device.type} does "
+            "not; leave it out."
+        )
 
 
 def collate(examples: Sequence[Example], device: Any) -> tuple[Any, Any, Any]:

@@ -56,7 +56,7 @@ class Patches(nn.Module):  # type: ignore[misc,unused-ignore]
                 x, y = (value.clamp(0, PATCH_SIDE - 1).long() for value in (x, y))
                 corners.append((index * PATCH_SIDE + y) * PATCH_SIDE + x)
                 weights.append(wx * wy * inside)
-        table = self.decode(rows).reshape(-1, self.channels)
+        table = self.decode(rows).reshape(-1, self.channels).to(offsets.dtype)
         seen = _weighted_rows(table, torch.stack(corners, -1), torch.stack(weights, -1))
         near = torch.exp(-own.square().sum(dim=2)) * there
         place = torch.stack([own[:, :, 0], own[:, :, 1], near, inside], dim=-1)

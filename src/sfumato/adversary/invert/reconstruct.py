@@ -11,10 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.adversary.invert.encoders import Encoded, Source, encode
+from sfumato.adversary.invert.refine_frames import refine_frames
 from sfumato.adversary.invert.session import open_session
 from sfumato.adversary.invert.sparse import map_pixels
 from sfumato.adversary.invert.turned_views import quarters_of, turned
 from sfumato.core.errors import Mismatch
+from sfumato.core.releases import WordRelease
+from sfumato.core.types import Features
 from sfumato.dictionary import Dictionary
 
 _GRAY = 0.5
@@ -40,6 +43,8 @@ class Inverter:
         self.path, self._threads = Path(path), threads
         self.architecture = self._session.architecture
         self.step = self._session.step
+        #: Whether it learned from private words too, and reads them as they are sent.
+        self.reads_words = self.architecture.kind == "words" or "words-" in self._session.view
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Other processes open the same file."""
@@ -66,6 +71,8 @@ class Inverter:
         if not len(source):
             return _blank(source.image_size)
         seen = encode(source, wanted.kind, dictionary=dictionary, frames=wanted.frames)
+        if wanted.frames == "either" and not isinstance(source, Features | WordRelease):
+            seen = refine_frames(seen, self._paint)
         return self.reconstruct_rows(seen, one_look=one_look)
 
     def reconstruct_rows(self, seen: Encoded, *, one_look: bool = False) -> Reconstruction:

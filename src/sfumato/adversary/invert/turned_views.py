@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.adversary.invert.encoders import Encoded, with_frames
+from sfumato.adversary.invert.encoders import FRAME, Encoded, with_frames
 
 #: Descriptors that do not change when the picture is turned.
 TURNING = ("sift", "rootsift")
-_FRAME = 3  # columns that `with_frames` adds
 
 
 def quarters_of(extractor: str) -> tuple[int, ...]:
@@ -31,7 +30,7 @@ def turned(seen: Encoded, quarters: int) -> Encoded:
     moved = replace(seen, keypoints=keypoints, image_size=size)
     if quarters == 0 or seen.angles is None or seen.scales is None:
         return moved
-    bare = replace(moved, rows=seen.rows[:, :-_FRAME], scales=None, angles=None)
+    bare = replace(moved, rows=seen.rows[:, :-FRAME], scales=None, angles=None)
     certainty = np.hypot(seen.rows[:, -2], seen.rows[:, -1])
     angles = (seen.angles + 90 * quarters) % 360
     return with_frames(bare, seen.scales, angles, certainty=certainty)

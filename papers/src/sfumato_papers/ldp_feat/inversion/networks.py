@@ -119,7 +119,13 @@ class Networks:
 
     def _file(self, wanted: Wanted) -> Path | None:
         places = (self.folder / f"{wanted.name}.onnx", SHIPPED / f"{wanted.name}.onnx")
-        return next((path for path in places if path.is_file()), None)
+        own = next((path for path in places if path.is_file()), None)
+        if own is None and wanted.kind == "words" and not self.settings.train:
+            # The painter of raw descriptors may have learned to read words as well.
+            raw = self._file(Wanted("raw", Defence(extractor=wanted.defence.extractor)))
+            if raw is not None and Inverter(raw, threads=1).reads_words:
+                return raw
+        return own
 
     def _train(self, wanted: Wanted) -> Path:
         if not self.settings.train:

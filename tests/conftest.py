@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from own_cluster import PATIENCE, within
 from sfumato.cli import experiment
 
 _PAPERS = Path(__file__).parents[1] / "papers" / "pyproject.toml"
@@ -44,3 +45,10 @@ def own_ledger(
 ) -> None:
     """Every test is another person: what one test spent is not missing in the next."""
     monkeypatch.setenv("XDG_DATA_HOME", str(persons_folder / f"data-{id(request.node)}"))
+
+
+@pytest.fixture
+def bounded() -> Iterator[None]:
+    """No test of what may hang takes the time of those after it."""
+    with within(2 * PATIENCE):
+        yield

@@ -1,18 +1,30 @@
-"""A Ray cluster of one node in processes of its own, that only its test may join."""
+"""Ray clusters that only their tests may join, and ends for whatever would wait for ever."""
 
 from __future__ import annotations
 
 import os
 import secrets
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
 
-PATIENCE = 240.0  # seconds
+PATIENCE = 600.0  # seconds, on a machine that others use too
+#: Settings of Ray for such a machine.
+UNHURRIED = {
+    "GRPC_ENABLE_FORK_SUPPORT": "0",  # with it, some of the processes that Ray starts die at once
+    "RAY_health_check_timeout_ms": "60000",  # before a node that is slow is said to be lost
+    "RAY_gcs_server_port_wait_time_s": "120",
+    "RAY_worker_niceness": "0",
+    "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S": "0",
+}
+_STARTS = 3  # Ray gives a node 30 s to start, which may not be enough
 
 
 def new_token() -> dict[str, str]:
@@ -27,41 +39,129 @@ def free_port() -> int:
         return port
 
 
-@contextmanager
-def own_cluster(*more: str, store_bytes: int = 100_000_000, **settings: str) -> Iterator[str]:
-    """The address of a cluster; it is told who may join by this process's environment.
+@dataclass(frozen=True)
+class OwnCluster:
+    """One node in processes of its own.
 
-    more      further words for `ray start`
-    settings  of Ray, by the names of their variables
+    address  for those inside
+    client   for those outside
     """
-    port = free_port()
+
+    address: str
+    client: str
+
+
+@contextmanager
+def own_cluster(*, store_bytes: int = 100_000_000, **settings: str) -> Iterator[OwnCluster]:
+    """It is told who may join by this process's environment; settings of Ray by their variables."""
     others = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
-    with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp") as short:  # sockets lie in it
-        head = subprocess.Popen(
-            [
-                *(sys.executable, "-m", "ray.scripts.scripts"),
-                *("start", "--head", "--block", f"--port={port}", "--num-cpus=2"),
-                *("--include-dashboard=false", f"--object-store-memory={store_bytes}"),
-                *("--node-ip-address=127.0.0.1", f"--temp-dir={short}", "--disable-usage-stats"),
-                *more,
-            ],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env={**others, "RAY_worker_niceness": "0", **settings},
-        )
+    told = ""
+    for _ in range(_STARTS):
+        made = OwnCluster(f"127.0.0.1:{free_port()}", f"ray://127.0.0.1:{free_port()}")
+        with (
+            tempfile.TemporaryDirectory(  # short, since sockets lie in it
+                prefix="ray-", dir="/tmp", ignore_cleanup_errors=True
+            ) as folder,
+            _head(made, Path(folder), store_bytes, {**others, **UNHURRIED, **settings}) as started,
+        ):
+            if started:
+                yield made
+                return
+            told = (Path(folder) / "said").read_text()[-3000:]
+    raise AssertionError(f"Ray did not start {_STARTS} times, at last: {told}")
+
+
+@contextmanager
+def _head(
+    made: OwnCluster, folder: Path, store_bytes: int, env: Mapping[str, str]
+) -> Iterator[bool]:
+    """Whether it has started."""
+    words = [
+        *(sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block"),
+        *(f"--port={_port(made.address)}", f"--ray-client-server-port={_port(made.client)}"),
+        *("--num-cpus=2", f"--object-store-memory={store_bytes}", f"--temp-dir={folder}"),
+        *("--node-ip-address=127.0.0.1", "--include-dashboard=false", "--disable-usage-stats"),
+    ]
+    said = folder / "said"
+    with said.open("w") as log:
+        process = subprocess.Popen(words, stdout=log, stderr=log, env=env)
+    try:
+        with suppress(TimeoutError):
+            wait_until(
+                lambda: process.poll() is not None or _takes_clients(made, said),
+                PATIENCE / _STARTS,
+            )
+        yield process.poll() is None and _takes_clients(made, said)
+    finally:
+        process.terminate()
         try:
-            wait_for(port)
-            yield f"127.0.0.1:{port}"
+            process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()  # those that it started end with it
+            process.wait()
+
+
+def _port(address: str) -> int:
+    return int(address.rpartition(":")[2])
+
+
+def _takes_clients(made: OwnCluster, said: Path) -> bool:
+    """Ports are open long before a node can be joined."""
+    if "Ray runtime started" not in said.read_text():
+        return False
+    with suppress(OSError), socket.create_connection(("127.0.0.1", _port(made.client)), 1):
+        return True
+    return False
+
+
+def wait_until(condition: Callable[[], object], seconds: float = PATIENCE) -> None:
+    """Look again and again; an error where it does not come true."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise TimeoutError(f"waited {seconds:g} s in vain")
+        time.sleep(0.1)
+
+
+@contextmanager
+def within(seconds: float = PATIENCE) -> Iterator[None]:
+    """An error in the middle of whatever takes longer, so that what follows has its turn."""
+
+    def ring(*_: object) -> None:
+        raise TimeoutError(f"this was not done after {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def ended(
+    words: list[str], env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """A command that has come to its end. What it said goes to files, which never wait."""
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        process = subprocess.Popen(words, stdout=out, stderr=err, env=env)
+        try:
+            process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            err.seek(0)
+            raise AssertionError(f"{words} did not end; it said: {err.read()[-3000:]}") from None
         finally:
-            head.terminate()
-            head.wait(PATIENCE)
+            process.kill()
+            process.wait()
+        out.seek(0), err.seek(0)
+        return subprocess.CompletedProcess(words, process.returncode, out.read(), err.read())
 
 
-def wait_for(port: int) -> None:
-    """Until somebody listens."""
-    end = time.monotonic() + PATIENCE
-    while time.monotonic() < end:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
-        time.sleep(0.2)
-    raise AssertionError("Ray did not start")
+def sfumato(*words: object) -> list[str]:
+    return [sys.executable, "-c", "from sfumato.cli.app import main; main()", *map(str, words)]
+
+
+def run(*words: object) -> None:
+    """A command that must succeed; where it does not, what it said is shown."""
+    done = ended(sfumato(*words))
+    assert done.returncode == 0, done.stderr[-3000:]

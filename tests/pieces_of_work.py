@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.errors import InvalidInput, MissingExtra
+from sfumato.core.errors import InvalidInput, MissingExtra, WorkerLost
 
 
 def square(item: int) -> int:
@@ -101,3 +102,15 @@ def give_too_much(place: str, what: str) -> None:
     except InvalidInput as error:
         print(error)
         sys.exit(2)
+
+
+def lose_workers(place: str) -> None:
+    """Print what comes of work that kills its workers, once and always."""
+    from sfumato.execution import started
+
+    with started(place, 1) as execution, tempfile.TemporaryDirectory() as folder:
+        print(sum(execution.map(die_once, range(4), folder)))
+        try:
+            list(execution.map(always_die, [0]))
+        except WorkerLost:
+            print("given up")

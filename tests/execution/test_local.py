@@ -9,6 +9,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -217,10 +218,35 @@ def test_without_ray_one_sentence_names_the_extra(monkeypatch: pytest.MonkeyPatc
 def test_an_address_where_nobody_listens_is_refused_at_once() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        check_answers(f"ray://127.0.0.1:{port}")
+        for address in (f"ray://127.0.0.1:{port}", f"127.0.0.1:{port}"):
+            assert check_answers(address) == address
     for address in (f"ray://127.0.0.1:{port}", f"127.0.0.1:{port}", "ray://", "ray://h:none"):
         with pytest.raises(InvalidInput, match="no Ray cluster answers at"):
             check_answers(address)
+
+
+@pytest.mark.parametrize(
+    ("given", "whole"),
+    [
+        ("ray://head", "ray://head:10001"),
+        ("ray://head:7", "ray://head:7"),
+        ("ray://[::1]", "ray://[::1]:10001"),
+        ("head", "head:6379"),
+    ],
+)
+def test_an_address_without_a_port_gets_that_of_ray(
+    given: str, whole: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    @contextmanager
+    def connect(place: tuple[str, int], _seconds: float) -> Iterator[None]:
+        asked.append(place)
+        yield
+
+    monkeypatch.setattr(socket, "create_connection", connect)
+    assert check_answers(given) == whole
+    assert [port for _, port in asked] == [int(whole.rpartition(":")[2])]
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,8 +13,7 @@ from typing import Any
 
 import pytest
 
-import pieces_of_work
-from own_cluster import free_port, new_token, own_cluster, wait_for
+from own_cluster import PATIENCE, UNHURRIED, new_token, run, sfumato, wait_until, within
 from pieces_of_work import (
     Counter,
     always_die,
@@ -27,15 +24,16 @@ from pieces_of_work import (
     row_sum,
     square,
 )
-from sfumato.core.errors import InvalidInput, Mismatch, MissingExtra, WorkerLost
+from sfumato.core.errors import InvalidInput, Mismatch, WorkerLost
 from sfumato.dictionary import Dictionary
 from sfumato.execution import Execution, use
 from sfumato.execution.nodes import versions
 from sfumato.execution.threads import Threads
-from spread_work import EVERY, features_in, write_pictures
+from spread_work import EVERY, write_pictures
 
 pytestmark = [
     pytest.mark.needs("ray"),
+    pytest.mark.usefixtures("bounded"),
     pytest.mark.filterwarnings("ignore::ResourceWarning"),  # Ray leaves its files open
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore::FutureWarning"),
@@ -45,39 +43,51 @@ STORE = 80 * 2**20
 _QUIET: dict[str, Any] = {"include_log_monitor": False, "object_store_memory": STORE}
 
 
-def _patiently(start: Callable[[], Any]) -> Any:
-    """Ray gives a node 30 seconds to start, which on a busy machine may not be enough."""
-    for _ in range(3):
-        with contextlib.suppress(Exception):
-            return start()
-    return start()
+def _give_time(patch: pytest.MonkeyPatch) -> None:
+    """Ray gives a node 30 seconds to start, and lets those come that need longer, unasked for."""
+    from ray._private import services
+
+    look_up = services.get_node
+
+    def wait_for_node(*node: Any) -> Any:
+        found: list[Any] = []
+
+        def look() -> bool:
+            with contextlib.suppress(RuntimeError):
+                found.append(look_up(*node))
+            return bool(found)
+
+        wait_until(look)
+        return found[0]
+
+    patch.setattr(services, "get_node", wait_for_node)
 
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
-    patch = pytest.MonkeyPatch()
-    for name, value in new_token().items():
-        patch.setenv(name, value)
-    from ray.cluster_utils import Cluster
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {**new_token(), **UNHURRIED}.items():
+            patch.setenv(name, value)
+        import sfumato.execution.on_ray  # noqa: F401, I001 - it turns off what Ray would report
+        from ray.cluster_utils import Cluster
 
-    import sfumato.execution.on_ray  # noqa: F401 - it turns off what Ray would report
-
-    head = {"num_cpus": 1, "no_monitor": True, "include_dashboard": False, **_QUIET}
-    made: Any = _patiently(lambda: Cluster(initialize_head=True, head_node_args=head))
-    made.others = [
-        _patiently(lambda: made.add_node(num_cpus=1, **_QUIET)) for _ in range(NODES - 1)
-    ]
-    patch.setenv("RAY_ADDRESS", made.address)
-    yield made
-    made.shutdown()
-    patch.undo()
+        _give_time(patch)
+        head = {"num_cpus": 1, "no_monitor": True, "include_dashboard": False, **_QUIET}
+        with within():
+            made: Any = Cluster(initialize_head=True, head_node_args=head)
+            made.others = [made.add_node(num_cpus=1, **_QUIET) for _ in range(NODES - 1)]
+        patch.setenv("RAY_ADDRESS", made.address)
+        yield made
+        made.shutdown()
 
 
 @pytest.fixture(scope="module")
 def ray_place(cluster: Any) -> Iterator[Execution]:
     from sfumato.execution.on_ray import connect
 
-    with connect("ray") as execution:
+    with within():
+        joined = connect("ray")
+    with joined as execution:
         assert execution.workers == NODES
         yield execution
 
@@ -127,24 +137,42 @@ def test_results_larger_than_the_store_of_a_node_come_all_the_same(ray_place: Ex
 
 def test_an_actor_is_found_by_name_noticed_when_lost_and_made_anew(ray_place: Execution) -> None:
     counter = ray_place.start(Counter, 10, name="the counter", restarts=1, cpus=0)
-    assert counter.call("add", 5).result(120) == 15
+    assert counter.call("add", 5).result(PATIENCE) == 15
     found = ray_place.find("the counter")
     assert found is not None
-    assert found.call("add", 1).result(120) == 16
+    assert found.call("add", 1).result(PATIENCE) == 16
     assert ray_place.find("another") is None
-    os.kill(counter.call("pid").result(120), signal.SIGKILL)
-    deadline = time.monotonic() + 120
-    while True:
-        try:
-            assert counter.call("add", 1).result(60) == 11
-            break
-        except WorkerLost:
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
+    os.kill(counter.call("pid").result(PATIENCE), signal.SIGKILL)
+    answers: list[int] = []
+
+    def ask() -> bool:
+        with contextlib.suppress(WorkerLost):
+            answers.append(counter.call("add", 1).result(PATIENCE))
+        return bool(answers)
+
+    wait_until(ask)
+    assert answers == [11]
     counter.stop()
     with pytest.raises(WorkerLost):
-        counter.call("add", 1).result(120)
+        counter.call("add", 1).result(PATIENCE)
     assert not counter.is_alive()
+    assert ray_place.find("the counter") is None
+
+
+def test_nothing_is_left_of_an_actor_that_was_stopped(ray_place: Execution) -> None:
+    """Its name is free at once, and those that know it by its name are not answered either."""
+    for start in range(5):
+        counter = ray_place.start(Counter, start, name="again", restarts=-1, cpus=0)
+        known = ray_place.find("again")
+        assert known is not None
+        assert known.call("add", 1).result(PATIENCE) == start + 1
+        counter.restart()
+        assert counter.call("add", 2).result(PATIENCE) == start + 2
+        with pytest.raises(WorkerLost):
+            known.call("add", 1).result(PATIENCE)
+        counter.stop()
+        counter.stop()
+        assert ray_place.find("again") is None
 
 
 def test_a_path_that_nodes_cannot_see_is_refused(ray_place: Execution, tmp_path: Path) -> None:
@@ -164,20 +192,10 @@ def test_a_cluster_with_another_version_is_refused(
         on_ray.connect("ray")
 
 
-def sfumato(*words: object) -> list[str]:
-    return [sys.executable, "-c", "from sfumato.cli.app import main; main()", *map(str, words)]
-
-
-def run(*words: object) -> None:
-    """A command that must succeed; where it does not, what it said is shown."""
-    done = subprocess.run(sfumato(*words), capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-3000:]
-
-
 def test_a_driver_that_was_killed_goes_on_where_it_was(cluster: Any, tmp_path: Path) -> None:
     """The pictures are spoilt meanwhile: who began anew could not end with the same words."""
     # The workers of the other tests keep the processors of the other nodes.
-    _patiently(lambda: cluster.add_node(num_cpus=1, **_QUIET))
+    cluster.add_node(num_cpus=1, **_QUIET)
     pictures = write_pictures(tmp_path / "pictures", 12)
     options = ("dictionary", "build", pictures, "--words", 128, "--iterations", 40)
     run(*options, "-o", tmp_path / "local")
@@ -187,7 +205,7 @@ def test_a_driver_that_was_killed_goes_on_where_it_was(cluster: Any, tmp_path: P
         said.open("w") as log,
         subprocess.Popen(sfumato(*line), stdout=log, stderr=log) as driver,
     ):
-        deadline = time.monotonic() + 300
+        deadline = time.monotonic() + PATIENCE
         try:
             while not list((tmp_path / "words.partial").glob("state-*")):
                 assert driver.poll() is None, said.read_text()[-3000:]
@@ -201,85 +219,6 @@ def test_a_driver_that_was_killed_goes_on_where_it_was(cluster: Any, tmp_path: P
     run(*line)
     found, local = Dictionary.load(output), Dictionary.load(tmp_path / "local")
     assert found.fingerprint == local.fingerprint
-
-
-@pytest.fixture(scope="module")
-def client_port(cluster: Any) -> Iterator[int]:
-    """Where a second cluster takes clients; no disk is there to help its store."""
-    port = free_port()
-    settings = {
-        "RAY_local_fs_capacity_threshold": "0.000001",
-        # A client's process ends where the client needs longer than this, by default 30 s.
-        "TIMEOUT_FOR_SPECIFIC_SERVER_S": "240",
-        "RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S": "240",
-    }
-    with own_cluster(f"--ray-client-server-port={port}", store_bytes=STORE, **settings):
-        wait_for(port)
-        yield port
-
-
-def test_a_client_outside_of_the_cluster_gets_the_same_result(
-    client_port: int, tmp_path: Path
-) -> None:
-    pictures = write_pictures(tmp_path / "pictures")
-    options = ("--words", 64, "--iterations", 3)
-    made = {}
-    for name, place in (
-        ("here", ()),
-        ("there", ("--on", f"ray://127.0.0.1:{client_port}", "--workers", 2)),
-    ):
-        run("extract", pictures, "-o", tmp_path / f"{name}.h5", *place)
-        run("dictionary", "build", pictures, "-o", tmp_path / name, *options, *place)
-        made[name] = (
-            features_in(tmp_path / f"{name}.h5"),
-            Dictionary.load(tmp_path / name).fingerprint,
-        )
-    assert made["here"] == made["there"]
-    assert len(made["here"][0]) == 6
-
-
-@pytest.mark.parametrize("share", ["what is shared", "a result"])
-def test_what_no_store_can_hold_is_refused_with_a_sentence(client_port: int, share: str) -> None:
-    """In a process of its own: this one has joined the other cluster."""
-    code = "import sys; sys.path.append(sys.argv[1]); import pieces_of_work as pieces; "
-    code += "pieces.give_too_much(*sys.argv[2:])"
-    folder = str(Path(pieces_of_work.__file__).parent)
-    done = subprocess.run(
-        [sys.executable, "-c", code, folder, f"ray://127.0.0.1:{client_port}", share],
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 2, done.stderr[-3000:]
-    assert done.stdout.startswith("what is shared or comes back is larger than the object store")
-
-
-def test_a_token_that_is_not_there_is_asked_for_in_a_sentence(tmp_path: Path) -> None:
-    write_pictures(tmp_path / "photos", 1)
-    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(tmp_path / "none")}
-    kept = {name: one for name, one in os.environ.items() if not name.startswith("RAY_")}
-    words = sfumato("extract", tmp_path / "photos", "-o", tmp_path / "f.h5", "--on", "ray")
-    done = subprocess.run(words, capture_output=True, text=True, env={**kept, **token})
-    assert done.returncode == 2, done.stderr[-3000:]
-    assert "needs the token of the cluster" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize("package", ["grpc", "starlette"])
-def test_a_bare_ray_is_said_to_be_too_little(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sfumato.execution.on_ray import cluster
-
-    real = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *more: None if name == package else real(name)
-    )
-    serving = "sfumato.execution.on_ray.serving"
-    monkeypatch.delitem(sys.modules, serving, raising=False)
-    wanted: dict[str, Callable[[], Any]] = {
-        "grpc": lambda: cluster._join("ray://127.0.0.1:1", None),
-        "starlette": lambda: importlib.import_module(serving),
-    }
-    with pytest.raises(MissingExtra, match=rf'sfumato\[ray\]"; not installed here: {package}'):
-        wanted[package]()
 
 
 def test_a_node_that_is_removed_takes_nothing_with_it(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import time
@@ -17,7 +16,7 @@ import httpx
 import pytest
 
 from endurance.rig import Server, make_key
-from own_cluster import PATIENCE, new_token, own_cluster
+from own_cluster import PATIENCE, new_token, own_cluster, wait_until, within
 from served import World, tar_of
 from sfumato.core.wire import decode
 from sfumato.dictionary import Dictionary
@@ -25,7 +24,7 @@ from sfumato.server.localize import localize
 from sfumato.server.mapping.map import Map
 from sfumato.service.answers import answer_of
 
-pytestmark = pytest.mark.needs("ray")
+pytestmark = [pytest.mark.needs("ray"), pytest.mark.usefixtures("bounded")]
 SHARDS = 2
 MARK = "TEST_OF_THE_SERVICE_ON_RAY"
 
@@ -42,49 +41,72 @@ class OnRay:
     def ask(self) -> httpx.Response:
         return self.http.post("localize", content=self.release)
 
+    def is_whole(self, answer: httpx.Response) -> bool:
+        """Whether it is that of the whole map; what is missing in any other is said."""
+        told = answer.json()
+        if answer.status_code == 503:
+            assert told["error"] in ("map-incomplete", "busy"), answer.text
+            assert told["error"] == "busy" or "could not be looked at" in told["detail"]
+            assert int(answer.headers["Retry-After"]) >= 1
+            return False
+        assert answer.status_code == 200, answer.text
+        assert told["localized"]
+        if told["searched"] < 1:
+            assert "could not be looked at" in told["warning"]
+            return False
+        assert told == self.expected
+        return True
+
+    def ask_until_whole(self) -> None:
+        """A shard that needs longer than it has, on a busy machine, is left out and told."""
+        wait_until(lambda: self.is_whole(self.ask()))
+
 
 @pytest.fixture(scope="module")
 def service(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnRay]:
     folder = tmp_path_factory.mktemp("ray")
-    patch = pytest.MonkeyPatch()
-    patch.setenv(MARK, str(folder))  # its processes are known by this
-    for name, value in new_token().items():
-        patch.setenv(name, value)
-    with own_cluster() as address:
-        patch.setenv("RAY_ADDRESS", address)
-        key = make_key(folder / "store")
-        server = Server(
-            folder / "store",
-            world.words,
-            on="ray",
-            shards=SHARDS,
-            shard_observations=1,
-            max_replicas=2,
-            plan_images=0,
-        )
-        try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(MARK, str(folder))  # its processes are known by this
+        for name, value in new_token().items():
+            patch.setenv(name, value)
+        with own_cluster() as made:
+            patch.setenv("RAY_ADDRESS", made.address)
+            yield from _served(world, folder)
+
+
+def _served(world: World, folder: Path) -> Iterator[OnRay]:
+    key = make_key(folder / "store")
+    server = Server(
+        folder / "store",
+        world.words,
+        on="ray",
+        shards=SHARDS,
+        shard_observations=1,
+        max_replicas=2,
+        plan_images=0,
+    )
+    try:
+        with within():
             url = server.wait_ready()
-            headers = {"Authorization": f"Bearer {key}"}
-            with httpx.Client(base_url=url, headers=headers, timeout=120) as http:
-                made = http.post("/v1/maps?name=room", content=tar_of(world.folder))
-                assert made.status_code == 201, made.text
-                http.base_url = httpx.URL(f"{url}/v1/maps/{made.json()['id']}/")
-                whole = localize(
-                    decode(world.release),  # type: ignore[arg-type]
-                    Map.load(world.folder),
-                    dictionary=Dictionary.load(str(world.words)),
-                )
-                yield OnRay(server, http, world.release, answer_of(whole).model_dump(mode="json"))
-        finally:
-            server.signal(signal.SIGTERM)
-            assert server.wait() == 0
-            patch.undo()
+        headers = {"Authorization": f"Bearer {key}"}
+        with httpx.Client(base_url=url, headers=headers, timeout=PATIENCE) as http:
+            made = http.post("/v1/maps?name=room", content=tar_of(world.folder))
+            assert made.status_code == 201, made.text
+            http.base_url = httpx.URL(f"{url}/v1/maps/{made.json()['id']}/")
+            whole = localize(
+                decode(world.release),  # type: ignore[arg-type]
+                Map.load(world.folder),
+                dictionary=Dictionary.load(str(world.words)),
+            )
+            yield OnRay(server, http, world.release, answer_of(whole).model_dump(mode="json"))
+        server.signal(signal.SIGTERM)
+        assert server.wait() == 0
+    finally:
+        server.kill()
 
 
 def test_shards_in_the_cluster_answer_as_the_map_in_one_piece(service: OnRay) -> None:
-    answer = service.ask()
-    assert answer.status_code == 200, answer.text
-    assert answer.json() == service.expected
+    service.ask_until_whole()
     assert service.expected["localized"]
 
 
@@ -97,50 +119,32 @@ def test_limits_hold_and_refusals_read_as_ever(service: OnRay) -> None:
 
 def test_a_killed_shard_is_told_and_comes_back(service: OnRay) -> None:
     """While it is gone an answer is partial and says so, or a 503; then it is whole again."""
-    os.kill(_process_of_shard(1), signal.SIGKILL)
-    end = time.monotonic() + PATIENCE
-    partial = 0
-    while time.monotonic() < end:
-        answer = service.ask()
-        told = answer.json()
-        if answer.status_code == 503:
-            assert told["error"] == "map-incomplete"
-            assert "could not be looked at" in told["detail"]
-            assert int(answer.headers["Retry-After"]) >= 1
-            partial += 1
-        else:
-            assert answer.status_code == 200, answer.text
-            assert told["localized"]
-            if told["searched"] == 1:
-                assert told == service.expected
-                if partial or time.monotonic() > end - PATIENCE + 15:
-                    break
-            else:
-                assert "could not be looked at" in told["warning"]
-                partial += 1
-    assert service.ask().json() == service.expected
+    before = _processes_of("shard-1")
+    for process in before:
+        os.kill(process, signal.SIGKILL)
+
+    def is_back() -> bool:
+        service.is_whole(service.ask())
+        return bool(set(_processes_of("shard-1")) - set(before))
+
+    wait_until(is_back)
+    service.ask_until_whole()
 
 
 def test_a_second_copy_is_started_under_load(service: OnRay) -> None:
     """Two copies of what localizes at most; the answers stay the same."""
-    assert len(_processes_of("localizer")) == 1
+    wait_until(lambda: len(_processes_of("localizer")) == 1)
     end = time.monotonic() + PATIENCE
 
-    def ask() -> set[str]:
-        answers = set()
-        while len(_processes_of("localizer")) < 2 and time.monotonic() < end:
-            answers.add(service.ask().text)
-        return answers
+    def ask() -> bool:
+        while len(_processes_of("localizer")) < 2:
+            assert time.monotonic() < end
+            service.is_whole(service.ask())
+        return True
 
     with ThreadPoolExecutor(4) as clients:
-        answers = set().union(*(one.result() for one in [clients.submit(ask) for _ in range(4)]))
-    assert len(_processes_of("localizer")) == 2
-    assert [json.loads(answer) for answer in answers] == [service.expected]
-
-
-def _process_of_shard(number: int) -> int:
-    (found,) = _processes_of(f"shard-{number}")
-    return found
+        assert all(one.result() for one in [clients.submit(ask) for _ in range(4)])
+    service.ask_until_whole()
 
 
 def _processes_of(group: str) -> list[int]:

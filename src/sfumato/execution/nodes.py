@@ -11,21 +11,27 @@ from urllib.parse import urlsplit
 from sfumato import __version__
 from sfumato.core.errors import InvalidInput, WorkerLost
 
-_SECONDS_TO_ANSWER = 10.0
-_PORT = 10001  # of Ray's clients, where an address names none
+CLIENT = "ray://"  # begins the address of a cluster for those outside of it
+SECONDS_TO_ANSWER = 10.0
+_CLIENT_PORT, _PORT = 10001, 6379  # Ray's own, where an address names none
 
 
-def check_answers(address: str) -> None:
-    """Refuse an address where nobody listens, at once instead of after many tries."""
+def check_answers(address: str) -> str:
+    """Refuse an address where nobody listens, at once instead of after many tries.
+
+    Returns the address with its port.
+    """
     parts = urlsplit(address if "//" in address else f"//{address}")
     try:
         if parts.hostname is None:
             raise ValueError("it names no host")
-        with socket.create_connection((parts.hostname, parts.port or _PORT), _SECONDS_TO_ANSWER):
-            return
+        port = parts.port or (_CLIENT_PORT if parts.scheme else _PORT)
+        with socket.create_connection((parts.hostname, port), SECONDS_TO_ANSWER):
+            host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+            return f"{CLIENT if parts.scheme else ''}{host}:{port}"
     except (OSError, ValueError) as error:
         raise InvalidInput(
-            f"no Ray cluster answers at {address} within {_SECONDS_TO_ANSWER:g} s ({error}); start "
+            f"no Ray cluster answers at {address} within {SECONDS_TO_ANSWER:g} s ({error}); start "
             "one with `ray start --head`, or check host and port."
         ) from None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -9,12 +10,14 @@ from typing import Any
 import ray
 from ray import exceptions as failures
 
-from sfumato.core.errors import InvalidInput
+from sfumato.core.errors import InvalidInput, WorkerLost
 from sfumato.execution.base import Actor
 from sfumato.execution.messages import Answer, Packed, answer, opened, use_one_core
 from sfumato.execution.nodes import translated
 
 NAMESPACE = "sfumato"
+_SECONDS_TO_END = 60.0  # of an actor
+_LOOK_AGAIN = 0.02
 _answers = ThreadPoolExecutor(1, thread_name_prefix="sfumato-answers")
 
 
@@ -66,7 +69,27 @@ class RayActor:
         return make.remote(Packed.of(*self._recipe))
 
     def stop(self) -> None:
+        """Ray ends it in its own time: wait until it has, so that no later call is answered."""
         ray.kill(self._handle)
+        end = time.monotonic() + _SECONDS_TO_END
+        # One that was lost and is being made anew refuses a single call, a dead one every call.
+        while not (self._refuses() and self._refuses()):
+            if time.monotonic() > end:
+                raise WorkerLost(
+                    f"the cluster has not ended an actor within {_SECONDS_TO_END:g} s; look at "
+                    "`ray status`."
+                )
+            time.sleep(_LOOK_AGAIN)
+
+    def _refuses(self) -> bool:
+        """Whether a call comes back because there is nobody to answer it."""
+        try:
+            ray.get(self._handle.ping.remote(), timeout=1.0)
+        except failures.ActorDiedError:
+            return True
+        except failures.RayError:
+            return False  # it is busy, or not to be reached at the moment
+        return False
 
 
 class _Holder:
@@ -97,6 +120,10 @@ def _ask(made: Any, method: str, given: Packed) -> Any:
 
 class _Worker(RayActor):
     """One of those that maps are spread over."""
+
+    def stop(self) -> None:
+        """Nobody calls it any more: it may end when it will."""
+        ray.kill(self._handle)
 
     def call(self, method: str, *args: Any, **named: Any) -> Future[Any]:
         work, shared, item = args

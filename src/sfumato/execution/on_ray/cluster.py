@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import os
 import platform
+import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 import ray
 from ray import exceptions as failures
+from ray._private import worker as ray_worker
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from sfumato import __version__
@@ -23,8 +24,9 @@ from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.extras import need
 from sfumato.execution.base import Actor, Execution, Shared, Value
 from sfumato.execution.messages import MappedFile
-from sfumato.execution.nodes import check_answers, sees, spelled, translated, versions
+from sfumato.execution.nodes import CLIENT, check_answers, sees, spelled, translated, versions
 from sfumato.execution.on_ray.actors import NAMESPACE, RayActor, start_worker
+from sfumato.execution.on_ray.greeting import check_token, found_here, greet
 from sfumato.execution.pool import Pool
 
 _SECONDS_TO_START = 120.0  # of a worker on each node
@@ -38,6 +40,8 @@ def connect(on: str, workers: int | None = None) -> OnRay:
     """Join the cluster at `on`; "ray" is that of this machine, or one started for this."""
     joined = not ray.is_initialized()
     if joined:
+        # What Ray notices it prints to the standard output, which belongs to results.
+        ray_worker._worker_logs_enabled = False
         _join(on, workers)
     try:
         return OnRay(workers, joined=joined)
@@ -48,20 +52,19 @@ def connect(on: str, workers: int | None = None) -> OnRay:
 
 
 def _join(on: str, workers: int | None) -> None:
+    address = on if on != "ray" else os.environ.get("RAY_ADDRESS") or "auto"
     try:
-        if on != "ray":
+        if address.startswith(CLIENT):
             need("ray", "joining a cluster from outside", "grpc")
-            check_answers(on)
-            _join_as_client(on)
-            return
-        address = os.environ.get("RAY_ADDRESS", "auto")
-        if address not in ("auto", "local"):
-            check_answers(address)
-        with nullcontext() if address != "auto" else suppress(ConnectionError):
-            if address != "local":
-                ray.init(address, **_QUIET)
-                return
-        ray.init("local", num_cpus=workers, include_dashboard=False, **_QUIET)
+            address = check_answers(address)
+            greet(address)
+            _join_as_client(address)
+        elif address == "local" or (address == "auto" and not _join_neighbour()):
+            ray.init("local", num_cpus=workers, include_dashboard=False, **_QUIET)
+        elif address != "auto":
+            address = check_answers(address)
+            greet(address)
+            ray.init(address, **_QUIET)
     except InvalidInput:
         raise
     except failures.AuthenticationError as error:
@@ -78,16 +81,29 @@ def _join(on: str, workers: int | None) -> None:
                 f"{platform.python_version()} as this machine does ({reason}); install the same."
             ) from error
         raise InvalidInput(
-            f"no Ray cluster can be joined at {on}: {reason}; start one with `ray start --head`, "
-            "and where it asks for a token set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN_PATH."
+            f"no Ray cluster can be joined at {address}: {reason}; look at `ray status` there, "
+            "check host and port, or start one with `ray start --head`."
         ) from error
+
+
+def _join_neighbour() -> bool:
+    """Whether this machine belongs to a cluster, which then is joined."""
+    address = found_here()
+    if address is not None:
+        check_token(address)
+    try:
+        ray.init("auto", **_QUIET)
+    except ConnectionError:
+        return False
+    return True
 
 
 def _join_as_client(address: str) -> None:
     """A head that is busy may not start a client's process in the 30 s that Ray gives it."""
     for left in reversed(range(_CLIENT_TRIES)):
         try:
-            ray.init(address, **_QUIET)
+            with warnings.catch_warnings(action="ignore"):  # the error says it too
+                ray.init(address, **_QUIET)
             return
         except ConnectionError as error:
             if not left or "Initialization failure" not in str(error):

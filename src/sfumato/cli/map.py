@@ -1,4 +1,4 @@
-"""`sfumato map build`, `import`, `info` and `index`."""
+"""`sfumato map build`, `info` and `index`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from sfumato.cli import options as opt
 from sfumato.cli.command import applies
 from sfumato.cli.files import refuse_existing
+from sfumato.cli.map_summary import show_map
 from sfumato.cli.options import argument, option, output
-from sfumato.cli.output import JsonFlag, emit, long_work, note
+from sfumato.cli.output import JsonFlag, long_work
 from sfumato.core.defaults import DEFAULT_DICTIONARY
 from sfumato.core.errors import InvalidInput
 from sfumato.core.gravity import parse_direction
@@ -66,7 +67,7 @@ def build(
     """
     from sfumato.features.extractors import check_request
 
-    upwards = _upwards(up)
+    upwards = upwards_of(up)
     if from_releases is not None:
         if sources:
             raise InvalidInput("--from-releases builds from releases alone; leave out pictures.")
@@ -91,35 +92,14 @@ def build(
         world = upwards(_build(sources, cameras, pairs, options | {"progress": progress}))
         world.save(output)
     shutil.rmtree(work, ignore_errors=True)
-    _show(world, output, as_json=as_json)
-
-
-def import_(
-    model: Annotated[Path, argument("MODEL", "Folder of a COLMAP model, .bin or .txt.")],
-    features: Annotated[Path, option("The features it was made from (HDF5).")],
-    output: OutputOption,
-    extractor: Annotated[
-        str | None, option("Who made the features.", metavar="NAME", shown="what the file says")
-    ] = None,
-    up: opt.Up = None,
-    as_json: JsonFlag = False,
-) -> None:
-    """Example: sfumato map import sfm/ --features features.h5 --extractor sift -o town-map"""
-    from sfumato.server.mapping import import_map
-
-    upwards = _upwards(up)
-    refuse_existing(output)
-    with long_work() as progress:
-        world = upwards(import_map(model, features, extractor=extractor, progress=progress))
-        world.save(output)
-    _show(world, output, as_json=as_json)
+    show_map(world, output, as_json=as_json)
 
 
 def info(map: opt.Map, as_json: JsonFlag = False) -> None:
     """Example: sfumato map info town-map"""
     from sfumato.server.mapping import Map
 
-    _show(Map.load(map), map, as_json=as_json)
+    show_map(Map.load(map), map, as_json=as_json)
 
 
 def index(
@@ -135,7 +115,7 @@ def index(
 
     world = Map.load(map)
     file_under(world, Dictionary.load(dictionary))
-    _show(world, map, as_json=as_json)
+    show_map(world, map, as_json=as_json)
 
 
 def _build_from_releases(
@@ -155,10 +135,10 @@ def _build_from_releases(
         world = build_map_from_releases(releases, focal=focal, seed=seed, progress=progress)
         world = upwards(world)
         world.save(output)
-    _show(world, output, as_json=as_json)
+    show_map(world, output, as_json=as_json)
 
 
-def _upwards(up: str | None) -> Upwards:
+def upwards_of(up: str | None) -> Upwards:
     """What makes a map know which way is up, read before any work."""
     from sfumato.server.mapping.up import with_up
 
@@ -182,46 +162,3 @@ def _build(
         return build_map_from_scenes(sources, **options)
     scene = read_scene(sources[0], cameras=cameras)
     return build_map(scene.images, cameras=scene.cameras, poses=scene.poses, pairs=pairs, **options)
-
-
-def _show(world: Map, folder: Path, *, as_json: bool) -> None:
-    from sfumato.server.mapping import describe_map
-
-    size = sum(file.stat().st_size for file in folder.iterdir())
-    words = world.filed_under
-    figures = describe_map(world)
-    facts = {"facts": dict(world.facts), "word_indices": words, "bytes": size}
-    emit(
-        as_json,
-        {**figures, **facts, "output": str(folder)},
-        "Map",
-        {
-            "images": f"{figures['images']} by {figures['cameras']} cameras",
-            "points": figures["points"],
-            "observations": f"{figures['observations']} of {figures['features']} features",
-            "track length": f"{figures['mean_track_length']:.2f} on average",
-            "reprojection": f"{figures['mean_reprojection_error_px']:.2f} pixels on average",
-            "extractor": figures["extractor"],
-            "up": "not known; devices cannot send gravity"
-            if world.up is None
-            else "{:.3g}, {:.3g}, {:.3g}".format(*world.up),
-            "made by": ", ".join(_methods(world)),
-            "word indices": ", ".join(name[:16] for name in words) or "none yet",
-            "size": f"{size / 1e6:.1f} MB",
-            "folder": str(folder),
-        },
-    )
-    for warning in [] if as_json else figures["warnings"]:
-        note(f"warning: {warning}")
-    for part in [] if as_json else world.facts.get("scenes", [world.facts]):
-        for name, reason in part.get("unreadable", []):
-            note(f"left out {name}: {reason}")
-        placed = part.get("unregistered", [])
-        if placed:
-            shown = ", ".join(placed[:10]) + (" …" if len(placed) > 10 else "")
-            note(f"{len(placed)} images could not be placed: {shown}")
-
-
-def _methods(world: Map) -> list[str]:
-    parts = world.facts.get("scenes", [world.facts])
-    return sorted({str(part.get("method", "unknown")) for part in parts})

@@ -33,6 +33,13 @@ class WordsInfo(_Checked):
     name: _Text | None = None
 
 
+class _UsedCamera(_Checked):
+    model: _Text
+    width: _Count
+    height: _Count
+    params: Annotated[tuple[FiniteFloat, ...], Field(max_length=16)]
+
+
 class MapInfo(_Checked):
     """A map on a server."""
 
@@ -47,7 +54,13 @@ class MapInfo(_Checked):
     num_observations: _Count = 0
     num_bytes: _Count = 0
     up: _Vector | None = None  # older servers know none, and take no gravity
+    camera: _UsedCamera | None = None  # what most of its images were taken with
     notice: _Text = ""
+
+    @property
+    def usual_camera(self) -> Camera | None:
+        """The camera of most images, where the server tells it."""
+        return _camera(self.camera)
 
 
 class _MapList(_Checked):
@@ -84,13 +97,6 @@ class _ExpectedError(_Checked):
     position: Annotated[FiniteFloat, Field(ge=0)]
     rotation_deg: Annotated[FiniteFloat, Field(ge=0, le=180)]
     covariance: Annotated[tuple[_SixNumbers, ...], Field(min_length=6, max_length=6)]
-
-
-class _UsedCamera(_Checked):
-    model: _Text
-    width: _Count
-    height: _Count
-    params: Annotated[tuple[FiniteFloat, ...], Field(max_length=16)]
 
 
 class _Answer(_Checked):

@@ -76,9 +76,9 @@ class Lookups:
         reply = yield from ask(self.request("GET", "v1/maps"), self.patience, max_bytes=_LIST_BYTES)
         return read_maps(reply.body)
 
-    def find_map(self, wanted: str | None) -> Flow[MapInfo]:
+    def find_map(self, map: str | None = None) -> Flow[MapInfo]:
         """A map by its id or its name; asked once, then remembered."""
-        name = self.default_map if wanted is None else wanted
+        name = self.default_map if map is None else map
         if not name:
             raise InvalidInput("say which map to ask: map= its name or id on the server.")
         if name in self.known_maps:

@@ -83,7 +83,7 @@ def test_queries_of_a_features_file_are_localized_and_written_as_hloc_does(
     for line, pose in listed.items():
         assert "/" not in line
         assert pose is not None
-        assert np.linalg.norm(pose.center - truth[line].center) < 0.1
+        assert np.linalg.norm(pose.center - truth[line].center) < 0.3
 
 
 def test_one_query_of_the_file_is_asked_in_one_command(

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from sfumato.cli import options as opt
-from sfumato.cli.command import applies
+from sfumato.cli.command import applies, refuse_given
 from sfumato.cli.files import refuse_existing
+from sfumato.cli.map_sources import build_from
 from sfumato.cli.map_summary import show_map
 from sfumato.cli.options import argument, option, output
 from sfumato.cli.output import JsonFlag, long_work
@@ -26,7 +27,7 @@ OutputOption = Annotated[Path, output("The map to make.", "FOLDER")]
 
 @applies(
     {
-        "--cameras --pairs --max-keypoints --extractor --strict": "not --from-releases",
+        "--cameras --pairs --max-keypoints --extractor --strict --layout": "not --from-releases",
         "--focal": "--from-releases",
     }
 )
@@ -34,7 +35,8 @@ def build(
     *,
     output: OutputOption,
     sources: Annotated[
-        list[Path] | None, argument("FOLDER", "Folders of pictures, or scenes.")
+        list[Path] | None,
+        argument("SOURCE", "Folders of pictures, or scenes; or one file of features (.h5)."),
     ] = None,
     from_releases: Annotated[
         Path | None, option("Releases (.sfr) instead of pictures.", metavar="FOLDER")
@@ -45,7 +47,22 @@ def build(
     cameras: Annotated[
         Path | None, option("cameras.json of a folder that has none inside.")
     ] = None,
-    extractor: opt.Extractor = "sift",
+    layout: Annotated[
+        str,
+        option(
+            "How the pictures lie: auto, plain, cameras, 7scenes, 12scenes, cambridge, tum, nerf, "
+            "hloc or kapture.",
+            metavar="NAME",
+        ),
+    ] = "auto",
+    extractor: Annotated[
+        str | None,
+        option(
+            "What describes the pictures, or made the features.",
+            metavar="NAME",
+            shown="sift, or what the file says",
+        ),
+    ] = None,
     max_keypoints: opt.MaxKeypoints = None,
     pairs: Annotated[
         Path | None, option("pairs.txt: the pictures of one folder to compare.", shown="all")
@@ -56,9 +73,10 @@ def build(
     running: opt.Running,
     as_json: JsonFlag = False,
 ) -> None:
-    """A folder with cameras.json beside images/ is a scene with known poses. Without it poses are
-    reconstructed. Several folders become one map, each in a world of its own. Stopped, the same
-    command goes on with the pictures extracted so far.
+    """A folder with cameras.json beside images/, or in the layout of a public data set, is a scene
+    with known poses. Without, poses are reconstructed, and the summary says whether to trust them.
+    Several folders become one map, each in a world of its own. Stopped, the same command goes on
+    with the pictures extracted so far.
 
     With --from-releases there are no pictures: every view is a release others made with
     `sfumato protect`, all of one kind and dictionary.
@@ -66,6 +84,7 @@ def build(
     Example: sfumato map build church/ square/ -o town-map
     """
     from sfumato.features.extractors import check_request
+    from sfumato.features.h5 import is_features_file
 
     upwards = upwards_of(up)
     if from_releases is not None:
@@ -78,7 +97,11 @@ def build(
         raise InvalidInput(
             "give folders of pictures, or --from-releases with a folder of releases."
         )
-    check_request(extractor, max_keypoints=max_keypoints)
+    if not is_features_file(sources[0]):
+        extractor = extractor or "sift"
+        check_request(extractor, max_keypoints=max_keypoints)
+    else:
+        refuse_given("is for pictures, and this is a file of features", "layout", "strict")
     refuse_existing(output)
     work = output.with_name(output.name + ".partial")
     options: dict[str, Any] = {
@@ -89,7 +112,9 @@ def build(
         "work": work,
     }
     with long_work() as progress, running.started():
-        world = upwards(_build(sources, cameras, pairs, options | {"progress": progress}))
+        world = upwards(
+            build_from(sources, layout, cameras, pairs, options | {"progress": progress})
+        )
         world.save(output)
     shutil.rmtree(work, ignore_errors=True)
     show_map(world, output, as_json=as_json)
@@ -146,19 +171,3 @@ def upwards_of(up: str | None) -> Upwards:
         return lambda world: world
     direction = parse_direction("--up", up)
     return lambda world: with_up(world, direction)
-
-
-def _build(
-    sources: list[Path], cameras: Path | None, pairs: Path | None, options: dict[str, Any]
-) -> Map:
-    from sfumato.server.mapping import build_map, build_map_from_scenes, read_scene
-
-    if len(sources) > 1 and (cameras is not None or pairs is not None):
-        raise InvalidInput(
-            "--cameras and --pairs belong to one folder, "
-            f"{len(sources)} are given; build them one by one."
-        )
-    if len(sources) > 1 or ((sources[0] / "cameras.json").is_file() and cameras is pairs is None):
-        return build_map_from_scenes(sources, **options)
-    scene = read_scene(sources[0], cameras=cameras)
-    return build_map(scene.images, cameras=scene.cameras, poses=scene.poses, pairs=pairs, **options)

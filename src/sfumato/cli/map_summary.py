@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.cli.how_to_ask import asking_text, how_to_ask
+from sfumato.cli.map_trust import judge, trust_text
 from sfumato.cli.output import emit, note
 
 if TYPE_CHECKING:
@@ -19,11 +20,14 @@ def show_map(world: Map, folder: Path, *, as_json: bool) -> None:
     words = world.filed_under
     figures = describe_map(world)
     asking = how_to_ask(world)
+    trust = judge(world, figures)
+    judged = {} if trust is None else trust_text(trust)
     facts = {
         "facts": dict(world.facts),
         "word_indices": words,
         "bytes": size,
         "asked_with": asking,
+        "trust": trust,
     }
     emit(
         as_json,
@@ -43,6 +47,7 @@ def show_map(world: Map, folder: Path, *, as_json: bool) -> None:
             "word indices": ", ".join(name[:16] for name in words) or "none yet",
             "size": f"{size / 1e6:.1f} MB",
             "folder": str(folder),
+            **judged,
             **asking_text(asking, world.extractor),
         },
     )

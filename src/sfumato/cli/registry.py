@@ -47,6 +47,7 @@ def _group(summary: str, **entries: tuple[str, str]) -> LazyGroup:
 COMMANDS: dict[str, tuple[str, str] | LazyGroup] = {
     "demo": ("demo:run", "Localize photographs of a room, and show what left the device."),
     "extract": ("extract:run", "Find and describe the keypoints of a picture or of a folder."),
+    "frames": ("frames:run", "Take pictures out of a video, every N-th frame."),
     "dictionary": _group(
         "Build public dictionaries, or say what one is made of.",
         build=("dictionary:build", "Cluster the descriptors of public pictures into words."),

@@ -16,7 +16,7 @@ from typing import Any
 from PIL import Image
 
 from sfumato.core.types import Camera
-from sfumato.features.image import FORMATS
+from sfumato.features.image import formats_of
 from sfumato.features.sensors import sensor_width
 
 _EXIF_IFD = 0x8769
@@ -54,7 +54,7 @@ def read_focal(path: str | Path) -> ExifFocal | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with Image.open(path, formats=FORMATS) as image:
+            with Image.open(path, formats=formats_of(path)) as image:
                 header = image.getexif()
                 tags: dict[int, Any] = dict(header.get_ifd(_EXIF_IFD))
                 make, model = str(header.get(_MAKE, "")), str(header.get(_MODEL, ""))

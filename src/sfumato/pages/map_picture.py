@@ -2,64 +2,94 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image, ImageDraw
 
-from sfumato.core.storage import check_writable
+from sfumato.core.storage import write_file
 from sfumato.core.types import Pose
 from sfumato.server.mapping import Map
 
-_MOST_POINTS = 60_000
+_PANEL, _GAP, _HEAD = 460, 20, 44
 _OUTSIDE = 0.02  # share of the points on each side that may lie beyond the picture
 _MARGIN = 0.08
+_RED, _BLUE = (200, 60, 40), (40, 90, 200)
+#: Which axes go right and down; the cameras' x is right, y down, z forward.
+_VIEWS = (
+    ("from above: right, and forward is up", 0, 2, True),
+    ("from the front: right, and down", 0, 1, False),
+    ("from the side: forward, and down", 2, 1, False),
+)
+
+Floats = NDArray[np.float64]
 
 
 def draw_map(world: Map, path: Path, poses: Sequence[Pose] = ()) -> None:
     """Draw a map from above, from the front and from the side of its cameras, as PNG.
 
-    Axes are those of the picture that the cameras take together: right, down and forward on
-    average; up is the map's own where it knows it.
+    Axes are right, down and forward of the cameras on average; up is the map's own where it
+    knows it. Points are gray, the map's cameras red, further poses blue.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    check_writable(path)
     axes = _axes(world)
-    points = np.asarray(world.points)
-    step = max(1, len(points) // _MOST_POINTS)
-    places = points[::step] @ axes.T
+    points = np.asarray(world.points) @ axes.T
     own = [world.pose(image) for image in range(world.num_images)]
-    low, high = _window(places, np.array([pose.center for pose in [*own, *poses]]) @ axes.T)
-    figure = Figure(figsize=(13, 4.6), dpi=110, layout="constrained")
-    FigureCanvasAgg(figure)
-    for number, (title, a, b) in enumerate(
-        (("from above", 0, 2), ("from the front", 0, 1), ("from the side", 2, 1)), start=1
-    ):
-        plot = figure.add_subplot(1, 3, number)
-        plot.plot(places[:, a], places[:, b], ",", color="0.45", alpha=0.7)
-        for group, colour in ((own, "#c83c28"), (poses, "#285ac8")):
+    low, high = _window(points, np.array([pose.center for pose in [*own, *poses]]) @ axes.T)
+    width = 3 * _PANEL + 4 * _GAP
+    sheet = Image.new("RGB", (width, _HEAD + _PANEL + _GAP + 24), "white")
+    draw = ImageDraw.Draw(sheet)
+    head = f"{world.num_images:,} images (red), {len(points):,} points (gray)"
+    head += f", {len(poses):,} localized (blue)" if len(poses) else ""
+    draw.text((_GAP, 8), head, fill="black", font_size=17)
+    for number, (title, a, b, flip) in enumerate(_VIEWS):
+        left = _GAP + number * (_PANEL + _GAP)
+        panel = _Panel(low[[a, b]], high[[a, b]], flip)
+        sheet.paste(Image.fromarray(panel.points(points[:, [a, b]])), (left, _HEAD))
+        for group, colour in ((own, _RED), (poses, _BLUE)):
             for pose in group:
-                x, y = (axes @ pose.center)[[a, b]]
-                look = (axes @ pose.rotation[2])[[a, b]] * 0.06 * (high - low).max()
-                plot.plot([x, x + look[0]], [y, y + look[1]], "-", color=colour, linewidth=1)
-                plot.plot([x], [y], "o", color=colour, markersize=3)
-        plot.set_xlim(low[a], high[a])
-        plot.set_ylim(low[b], high[b])
-        if b == 1:
-            plot.invert_yaxis()  # the cameras' y points down
-        plot.set_aspect("equal", adjustable="box")
-        plot.set_title(title, fontsize=10)
-        plot.tick_params(labelsize=8)
-    count = f"{world.num_images:,} images (red), {len(points):,} points"
-    more = f", {len(poses):,} localized (blue)" if len(poses) else ""
-    figure.suptitle(f"{count}{more}; in the map's unit", fontsize=11)
-    figure.savefig(path, format="png")
+                start = axes @ pose.center
+                end = start + 0.06 * (high - low).max() * (axes @ pose.rotation[2])
+                ends = panel.place(np.stack([start, end])[:, [a, b]]) + np.array([left, _HEAD])
+                draw.line([tuple(row) for row in ends], fill=colour, width=2)
+                x, y = ends[0]
+                draw.ellipse((x - 3, y - 3, x + 3, y + 3), fill=colour)
+        box = (left, _HEAD, left + _PANEL, _HEAD + _PANEL)
+        draw.rectangle(box, outline=(190, 190, 190))
+        side = f"; {panel.size:.3g} units wide"
+        draw.text((left, _HEAD + _PANEL + 6), title + side, fill=(60, 60, 60), font_size=13)
+    buffer = io.BytesIO()
+    sheet.save(buffer, "PNG")
+    write_file(path, buffer.getvalue())
 
 
-def _axes(world: Map) -> NDArray[np.float64]:
+class _Panel:
+    """A square of the world and where its places lie in a square of pixels."""
+
+    def __init__(self, low: Floats, high: Floats, flip: bool) -> None:
+        self.size = float((high - low).max())
+        self.corner = (low + high) / 2 - self.size / 2
+        self.flip = flip
+
+    def place(self, places: Floats) -> Floats:
+        pixels = (places - self.corner) / self.size * (_PANEL - 1)
+        if self.flip:
+            pixels[:, 1] = _PANEL - 1 - pixels[:, 1]
+        return pixels
+
+    def points(self, places: Floats) -> NDArray[np.uint8]:
+        """How many points fall on each pixel, as gray: one is seen, many are darker."""
+        pixels = np.rint(self.place(places))
+        inside = ((pixels >= 0) & (pixels < _PANEL)).all(axis=1)
+        columns, rows = pixels[inside].astype(np.int64).T
+        counts = np.bincount(rows * _PANEL + columns, minlength=_PANEL**2)
+        gray = np.where(counts > 0, 170 - 40 * np.minimum(np.log2(counts.clip(1)), 4), 255)
+        return np.repeat(gray.reshape(_PANEL, _PANEL, 1).astype(np.uint8), 3, axis=2)
+
+
+def _axes(world: Map) -> Floats:
     """Rows: right, down and forward, of the cameras on average or by the map's own up."""
     mean = np.asarray(world.rotations).mean(axis=0)
     down = mean[1] if world.up is None else -np.asarray(world.up)
@@ -68,14 +98,12 @@ def _axes(world: Map) -> NDArray[np.float64]:
     return np.stack([np.cross(down, forward), down, forward])
 
 
-def _unit(vector: NDArray[np.float64], otherwise: NDArray[np.float64]) -> NDArray[np.float64]:
+def _unit(vector: Floats, otherwise: Floats) -> Floats:
     length = float(np.linalg.norm(vector))
     return vector / length if length > 1e-6 else otherwise
 
 
-def _window(
-    places: NDArray[np.float64], cameras: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _window(places: Floats, cameras: Floats) -> tuple[Floats, Floats]:
     """What is shown: nearly all points, and every camera."""
     every = [cameras]
     if len(places):

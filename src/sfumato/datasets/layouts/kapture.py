@@ -53,6 +53,10 @@ def _add(builder: SceneBuilder, part: Path, *, is_query: bool) -> None:
         time, sensor, name = words
         if sensor not in cameras:
             raise InvalidInput(f"line {line} of {part / RECORDS} names a sensor that is not there.")
+        if name.startswith("/") or ".." in name.split("/"):
+            raise InvalidInput(
+                f"line {line} of {part / RECORDS} must name a picture below {_PICTURES}."
+            )
         pose = poses.get((time, sensor))
         builder.add(f"{prefix}/{name}", cameras[sensor], pose, is_query=is_query)
 

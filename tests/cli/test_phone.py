@@ -116,6 +116,21 @@ def test_maps_of_a_server_are_listed_and_erased(
     assert "no map 'nowhere'" in capsys.readouterr().err
 
 
+def test_a_map_of_a_server_is_drawn_from_what_it_tells(
+    things: Path, server: str, pretend: Pretend, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = {"points": [[0, 0, 5], [1, 0.5, 6], [-1, 1, 7]], "up": [0, -1, 0]}
+    pretend.extra[f"/v1/maps/{MAP_ID}/points"] = lambda _: httpx.Response(200, json=told)
+    common = ["--server", server, "--key-file", things / "key"]
+    assert sfumato("map", "show", "gallery", *common, "-o", things / "a.png") == 0
+    assert "3, gray" in capsys.readouterr().out
+    assert (things / "a.png").is_file()
+    told["points"] = []
+    assert sfumato("map", "show", "gallery", *common, "-o", things / "b.png") == 2
+    assert "hides the points" in capsys.readouterr().err
+    assert not (things / "b.png").exists()
+
+
 def test_photographs_without_poses_become_a_map_a_newcomer_can_judge(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -67,6 +67,13 @@ class _MapList(_Checked):
     maps: tuple[MapInfo, ...]
 
 
+class MapPoints(_Checked):
+    """Some positions of a map and which way is up in it: enough to draw it."""
+
+    points: Annotated[tuple[_Vector, ...], Field(max_length=1 << 20)]
+    up: _Vector
+
+
 class Advice(_Checked):
     """What a server recommends for one of its maps. ε holds per descriptor.
 
@@ -135,6 +142,10 @@ def read_maps(body: bytes) -> tuple[MapInfo, ...]:
 
 def read_map(body: bytes) -> MapInfo:
     return _read(MapInfo, body, "a description of a map")
+
+
+def read_points(body: bytes) -> MapPoints:
+    return _read(MapPoints, body, "points of a map")
 
 
 def read_advice(body: bytes) -> Advice:

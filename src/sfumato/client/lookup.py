@@ -13,7 +13,15 @@ from typing import Any
 
 import httpx
 
-from sfumato.client.answers import Advice, MapInfo, read_advice, read_map, read_maps
+from sfumato.client.answers import (
+    Advice,
+    MapInfo,
+    MapPoints,
+    read_advice,
+    read_map,
+    read_maps,
+    read_points,
+)
 from sfumato.client.device import Limits, Recipe, follow
 from sfumato.client.errors import Refused, printable
 from sfumato.client.flow import Patience, ask
@@ -98,6 +106,13 @@ class Lookups:
             raise Refused(f"the server has no map {name!r} for this key.", status=404)
         self.known_maps[name] = listed
         return listed
+
+    def map_points(self, map: str | None = None) -> Flow[MapPoints]:
+        """Some points of a map, to draw it; none where its operator hides them."""
+        asked = yield from self.find_map(map)
+        request = self.request("GET", f"v1/maps/{asked.id}/points")
+        reply = yield from ask(request, self.patience, max_bytes=_LIST_BYTES)
+        return read_points(reply.body)
 
     def plan(self, *, map: str | None = None, epsilon: float | None = None) -> Flow[Advice]:
         """What the server recommends for a map; nothing of it is taken."""

@@ -34,14 +34,29 @@ def draw_map(world: Map, path: Path, poses: Sequence[Pose] = ()) -> None:
     Axes are right, down and forward of the cameras on average; up is the map's own where it
     knows it. Points are gray, the map's cameras red, further poses blue.
     """
-    axes = _axes(world)
-    points = np.asarray(world.points) @ axes.T
     own = [world.pose(image) for image in range(world.num_images)]
-    low, high = _window(points, np.array([pose.center for pose in [*own, *poses]]) @ axes.T)
+    draw_points(np.asarray(world.points), path, own, poses, up=world.up)
+
+
+def draw_points(
+    points: Floats,
+    path: Path,
+    own: Sequence[Pose] = (),
+    poses: Sequence[Pose] = (),
+    *,
+    up: Sequence[float] | None = None,
+) -> None:
+    """The same of points and poses alone, as a server tells them."""
+    axes = _axes(own, up)
+    points = points @ axes.T
+    low, high = _window(
+        points, np.array([pose.center for pose in [*own, *poses]]).reshape(-1, 3) @ axes.T
+    )
     width = 3 * _PANEL + 4 * _GAP
     sheet = Image.new("RGB", (width, _HEAD + _PANEL + _GAP + 24), "white")
     draw = ImageDraw.Draw(sheet)
-    head = f"{world.num_images:,} images (red), {len(points):,} points (gray)"
+    head = f"{len(points):,} points (gray)"
+    head = f"{len(own):,} images (red), {head}" if len(own) else head
     head += f", {len(poses):,} localized (blue)" if len(poses) else ""
     draw.text((_GAP, 8), head, fill="black", font_size=17)
     for number, (title, a, b, flip) in enumerate(_VIEWS):
@@ -89,12 +104,13 @@ class _Panel:
         return np.repeat(gray.reshape(_PANEL, _PANEL, 1).astype(np.uint8), 3, axis=2)
 
 
-def _axes(world: Map) -> Floats:
+def _axes(own: Sequence[Pose], up: Sequence[float] | None) -> Floats:
     """Rows: right, down and forward, of the cameras on average or by the map's own up."""
-    mean = np.asarray(world.rotations).mean(axis=0)
-    down = mean[1] if world.up is None else -np.asarray(world.up)
+    mean = np.mean([pose.rotation for pose in own], axis=0) if len(own) else np.eye(3)
+    down = mean[1] if up is None else -np.asarray(up, dtype=np.float64)
     down = _unit(down, np.array([0.0, 1.0, 0.0]))
-    forward = _unit(mean[2] - (mean[2] @ down) * down, np.array([0.0, 0.0, 1.0]))
+    ahead = mean[2] if abs(mean[2] @ down) < 0.9 else mean[0]
+    forward = _unit(ahead - (ahead @ down) * down, np.array([0.0, 0.0, 1.0]))
     return np.stack([np.cross(down, forward), down, forward])
 
 
@@ -109,6 +125,8 @@ def _window(places: Floats, cameras: Floats) -> tuple[Floats, Floats]:
     if len(places):
         every.append(np.quantile(places, [_OUTSIDE, 1 - _OUTSIDE], axis=0))
     joined = np.concatenate(every)
+    if not len(joined):
+        return -np.ones(3), np.ones(3)
     low, high = joined.min(axis=0), joined.max(axis=0)
     room = _MARGIN * max(float((high - low).max()), 1e-9)
     return low - room, high + room

@@ -70,7 +70,14 @@ def run(
     ] = "hloc",
     protection: Protection,
     which: Which,
-    camera: opt.AnyCamera = None,
+    camera: Annotated[
+        str | None,
+        option(
+            "The camera's intrinsics, as COLMAP writes them; auto: by EXIF, else the map's own.",
+            metavar="MODEL,PARAM,…|auto",
+            shown="auto for pictures, a release's own",
+        ),
+    ] = None,
     save: Annotated[
         Path | None,
         option("Keep the releases of pictures here before they are asked with.", metavar="FOLDER"),

@@ -57,7 +57,7 @@ Camera = Annotated[
 AnyCamera = Annotated[
     str | None,
     option(
-        "The camera's intrinsics, as COLMAP writes them; auto: by EXIF, else by the map.",
+        "The camera's intrinsics, as COLMAP writes them; auto: by EXIF.",
         metavar="MODEL,PARAM,…|auto",
     ),
 ]

@@ -20,6 +20,7 @@ from sfumato.cli.command import applies
 from sfumato.cli.files import refuse_release
 from sfumato.cli.options import option, output
 from sfumato.cli.output import JsonFlag, begin_output, emit
+from sfumato.cli.protect_many import RAW_WARNING, protect_many
 from sfumato.cli.protection import Chosen, Protection
 from sfumato.cli.selection import Selection, suppression_facts
 from sfumato.core.errors import InvalidInput
@@ -27,10 +28,6 @@ from sfumato.device.explain import Observed, explain
 
 OutputOption = Annotated[Path | None, output("The release to write (.sfr).", shown="none")]
 ExplainFlag = Annotated[bool, option("Say what leaves the device, in words.", "--explain")]
-RAW_WARNING = (
-    "NOTHING IS PROTECTED: raw descriptors show what the picture shows, and a picture can be made "
-    "from them again. Give this file only to a server that may see the picture."
-)
 CHARGED = {"--ledger --no-ledger --session --cap --cap-exact": "--output"}
 
 
@@ -66,8 +63,6 @@ def run(
     wanted = which.of(source)
     chosen = protection.choose(selection, wanted.features_file)
     if wanted.several:
-        from sfumato.cli.protect_many import protect_many
-
         protect_many(wanted, chosen, selection, camera, account, output, as_json)
     else:
         _protect_one(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sfumato.cli.accounting import Account, announcement, spent_text
+from sfumato.cli.accounting import NOT_COUNTED, Account, announcement, spent_text
 from sfumato.cli.cameras import Intrinsics, cameras_of, sources_text
 from sfumato.cli.output import begin_output, emit, long_work
 from sfumato.cli.pictures import Pictures
@@ -21,6 +21,10 @@ from sfumato.core.types import NOT_PROTECTED, Camera, Features, PrivacyEvent
 from sfumato.device.explain import Observed, short
 from sfumato.device.ledger import Ledger
 
+RAW_WARNING = (
+    "NOTHING IS PROTECTED: raw descriptors show what the picture shows, and a picture can be made "
+    "from them again. Give this file only to a server that may see the picture."
+)
 #: Beside releases: which picture each was made of. It stays on the device.
 NAMES = "names.txt"
 _NAMES_HEAD = "# which picture each release was made of; for this device alone, not to be sent\n"
@@ -47,6 +51,8 @@ class Ready:
     def facts(self) -> dict[str, Any]:
         """What the releases cost, each and together; never what is in them."""
         private = all(event.is_private for event in self.events)
+        largest = max(self.events, key=lambda event: event.num_units)
+        bound = largest.composition
         counts = sorted(event.num_units for event in self.events)
         return {
             "mechanism": self.events[0].mechanism,
@@ -59,6 +65,10 @@ class Ready:
             "epsilon_of_all": sum(e.picture_epsilon or 0.0 for e in self.events)
             if private
             else None,
+            "epsilon_of_largest": largest.picture_epsilon,
+            "exact_epsilon_of_largest": None if bound is None else bound.epsilon(DELTA),
+            "delta": DELTA,
+            "true_word_sent_probability": getattr(self.chosen.mechanism, "keep_probability", None),
             "guarantee": private,
             "cameras": sources_text(self.cameras),
             "not_protected": list(self.events[0].not_protected),
@@ -174,7 +184,7 @@ def account_facts(ledger: Ledger | None) -> dict[str, Any] | None:
 
 def ledger_line(facts: dict[str, Any] | None) -> dict[str, str]:
     if facts is None:
-        return {"ledger": "none (--no-ledger): what leaves now is not counted anywhere"}
+        return {"ledger": NOT_COUNTED}
     text = f"session {facts['session']!r} {spent_text(facts)}; {facts['path']}"
     return {"ledger": f"charged in one transaction; {text}"}
 
@@ -187,11 +197,23 @@ def cost_text(facts: dict[str, Any]) -> dict[str, str]:
         f"middle, described by {facts['extractor']}",
     }
     if facts["guarantee"]:
-        text["guarantee"] = f"ε = {facts['epsilon_per_unit']:g} for {facts['unit']}"
-        text["whole pictures"] = (
-            f"ε = {short(facts['epsilon_of_all'])} for all {facts['pictures']:,} together: the sum "
-            "over their keypoints, where they show the same person or place"
+        chance = facts["true_word_sent_probability"]
+        text["guarantee"] = f"ε = {facts['epsilon_per_unit']:g} for {facts['unit']}" + (
+            "" if chance is None else f"; the true word is sent with a chance of {chance:.1%}"
         )
+        text["whole picture"] = (
+            f"{'the largest: ' if facts['pictures'] > 1 else ''}E = "
+            f"{short(facts['exact_epsilon_of_largest'])}, the ε of all descriptors together, "
+            f"except with probability {facts['delta']:g}; never more than N·ε = "
+            f"{short(facts['epsilon_of_largest'])}"
+        )
+        if facts["pictures"] > 1:
+            text["all pictures"] = (
+                f"ε = {short(facts['epsilon_of_all'])} by the sum of N·ε, where they show the same "
+                "person or place"
+            )
+    elif facts["mechanism"] == "plain":
+        text["guarantee"] = RAW_WARNING
     else:
         text["guarantee"] = f"none: {facts['mechanism']} has no ε, and known attacks undo it"
     if facts["cameras"] != "none":

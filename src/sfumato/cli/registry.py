@@ -67,8 +67,11 @@ COMMANDS: dict[str, tuple[str, str] | LazyGroup] = {
         list=("map_server:list_maps", "List the maps of a server."),
         delete=("map_server:delete", "Erase a map from a server."),
     ),
-    "protect": ("protect:run", "Replace descriptors of a photograph by random public words."),
-    "localize": ("localize:run", "Find the pose of a release in a map, or say why there is none."),
+    "protect": ("protect:run", "Replace descriptors of pictures by random public words."),
+    "localize": (
+        "localize:run",
+        "Find the poses of releases or pictures, or say why not.",
+    ),
     "ask": _group(
         "Ask a server where a picture was taken; it stays here.",
         photo=("ask:ask_photo", "Protect a photograph, send its words, and print the pose."),

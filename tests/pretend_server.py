@@ -102,6 +102,8 @@ class Pretend:
         path = request.url.path
         if path == "/v1/maps" and request.method == "GET":
             return httpx.Response(200, json={"maps": [self.info]})
+        if path == f"/v1/maps/{MAP_ID}" and request.method == "DELETE":
+            return httpx.Response(204)
         if path == f"/v1/maps/{MAP_ID}":
             return httpx.Response(200, json=self.info)
         if self.instead:
@@ -172,7 +174,7 @@ def on_a_socket(pretend: Pretend) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(data)
 
-        do_GET = do_POST = answer_it  # noqa: N815
+        do_GET = do_POST = do_DELETE = answer_it  # noqa: N815
 
         def log_message(self, format: str, *args: Any) -> None:
             return

@@ -172,7 +172,7 @@ def test_keys_come_from_files_or_the_environment(
     ("more", "sentence"),
     [
         ((), "Missing option '--epsilon'"),
-        (("--epsilon", 8), "Missing option '--camera'"),
+        (("--epsilon", 8), "EXIF says nothing of the focal length"),
         (("--epsilon", 8, "--camera", CAMERA, "--cap", 5, "--no-ledger"), "not apply with --no-l"),
         (("--epsilon", 8, "--camera", CAMERA, "--pairs", "p"), "No such option: --pairs"),
         (("--epsilon", 8, "--camera", CAMERA, "--keep-by", "spread"), "applies only with --keep"),
@@ -210,7 +210,9 @@ def test_each_kind_of_file_is_sent_to_its_own_command(
     assert sfumato("ask", "release", things / "photo.png", *common) == 2
     assert "is not a release; `sfumato protect" in capsys.readouterr().err
     assert sfumato("localize", things / "photo.png", "--map", "m", "--cap", 8) == 2
-    assert "No such option: --cap" in capsys.readouterr().err
+    assert "give --epsilon for words with a guarantee" in capsys.readouterr().err
+    assert sfumato("localize", things / "out.sfr", "--map", "m", "--cap", 8) == 2
+    assert "--cap is for pictures, and this is a release" in capsys.readouterr().err
     assert not pretend.asked
 
 

@@ -151,3 +151,33 @@ def hloc(root: Path) -> Path:
     listed = f"query/5.png {camera}\nquery/6.png {camera}\n"
     (root / "queries_with_intrinsics.txt").write_text(listed)
     return root
+
+
+def kapture(root: Path) -> Path:
+    """Five pictures of a rig's camera below mapping/, two queries: of one the pose is there."""
+    params = ", ".join(map(str, CAMERA.params))
+    side = pose_at(0.1, -0.2, 0.05, turn_deg=20)  # camera from rig
+    for part, numbers in (("mapping", range(5)), ("query", range(5, 7))):
+        sensors = root / part / "sensors"
+        records, poses = ["# timestamp, device_id, image_path"], ["# timestamp, device_id, pose"]
+        for index in numbers:
+            write_picture(sensors / "records_data" / f"cam/{index}.png")
+            records.append(f"{index}, cam0, cam/{index}.png")
+            pose = POSES[index]
+            if part == "mapping":  # of the rig: side⁻¹ ∘ pose
+                turn = side.rotation.T @ pose.rotation
+                shift = side.rotation.T @ (pose.translation - side.translation)
+                rig = Pose(turn, shift)
+                poses.append(f"{index}, rig0, {_commas(rig)}")
+            elif index == 5:
+                poses.append(f"{index}, cam0, {_commas(pose)}")
+        sensor = f"cam0, front, camera, PINHOLE, {SIZE[0]}, {SIZE[1]}, {params}\n"
+        (sensors / "sensors.txt").write_text(f"# id, name, type\n{sensor}l0, roof, lidar, 3\n")
+        (sensors / "records_camera.txt").write_text("\n".join(records) + "\n")
+        (sensors / "trajectories.txt").write_text("\n".join(poses) + "\n")
+        (sensors / "rigs.txt").write_text(f"rig0, cam0, {_commas(side)}\n")
+    return root
+
+
+def _commas(pose: Pose) -> str:
+    return ", ".join(f"{value:.9f}" for value in (*pose.quaternion, *pose.translation))

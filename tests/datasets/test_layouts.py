@@ -25,6 +25,7 @@ WRITERS: dict[str, Callable[[Path], Path]] = {
     "tum": written.tum,
     "nerf": written.nerf,
     "hloc": written.hloc,
+    "kapture": written.kapture,
 }
 #: Which of the seven pictures are queries; None where the data set does not say.
 QUERIES = {
@@ -34,6 +35,7 @@ QUERIES = {
     "tum": None,
     "nerf": None,
     "hloc": {5, 6},
+    "kapture": {5, 6},
 }
 SKIPPED = {
     "7scenes": {"they have no pose": 1, "their pose is not finite or not a rotation": 1},
@@ -42,6 +44,7 @@ SKIPPED = {
     "tum": {"no pose was measured within 0.1 s": 1},
     "nerf": {"their poses have no picture": 1},
     "hloc": {},
+    "kapture": {},
 }
 
 
@@ -64,7 +67,7 @@ def test_poses_cameras_and_queries_are_those_that_were_written(folder: tuple[str
     assert scene.cameras is not None
     assert scene.poses is not None
     for name, truth in zip(names, written.POSES, strict=True):
-        if layout == "hloc" and name == "query/6.png":
+        if layout in ("hloc", "kapture") and name.endswith("/6.png"):
             assert name not in scene.poses  # nobody says where it was taken
             continue
         distance, degrees = scene.poses[name].error_to(truth)
@@ -105,6 +108,7 @@ NEEDED = {
     "tum": "groundtruth.txt",
     "nerf": "transforms.json",
     "hloc": "sfm",
+    "kapture": "query/sensors/sensors.txt",
 }
 
 
@@ -116,7 +120,7 @@ def test_a_missing_part_is_named_in_one_sentence(folder: tuple[str, Path]) -> No
     else:
         part.unlink()
     with pytest.raises(
-        InvalidInput, match=r"no (COLMAP|.*(seq-02|data|nvm|groundtruth|transforms))"
+        InvalidInput, match=r"no (COLMAP|.*(seq-02|data|nvm|groundtruth|transforms|sensors))"
     ):
         read_layout(root, layout)
 
@@ -142,6 +146,12 @@ def test_a_missing_part_is_named_in_one_sentence(folder: tuple[str, Path]) -> No
         ("nerf", "transforms.json", '{"frames": [7]}'),
         ("hloc", "queries_with_intrinsics.txt", "query/5.png PINHOLE 64\n"),
         ("hloc", "query_poses.txt", "5.png 1 0 0 0\n"),
+        ("kapture", "mapping/sensors/records_camera.txt", "0, cam0\n"),
+        ("kapture", "mapping/sensors/records_camera.txt", "0, cam9, cam/0.png\n"),
+        ("kapture", "mapping/sensors/records_camera.txt", "0, cam0, ../../../x.png\n"),
+        ("kapture", "mapping/sensors/sensors.txt", "cam0, front, camera, PINHOLE, 64\n"),
+        ("kapture", "mapping/sensors/trajectories.txt", "0, rig0, 1, 0, 0\n"),
+        ("kapture", "mapping/sensors/trajectories.txt", "0\n"),
     ],
 )
 def test_a_damaged_file_is_refused_by_name(

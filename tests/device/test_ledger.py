@@ -54,6 +54,22 @@ def test_a_spent_budget_refuses_and_records_nothing(
     assert ledger.spent().pictures == 1
 
 
+def test_several_pictures_are_charged_all_or_none(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "l", caps=Caps(session=2500))
+    costs = [event(), event(5.0, 200), event()]
+    with pytest.raises(BudgetSpent, match="after 2000 already spent"):
+        ledger.charge_all(costs)
+    assert ledger.spent().pictures == 0
+    ledger.charge_all(costs[:2])
+    state = ledger.spent()
+    assert (state.pictures, state.units, state.epsilon) == (2, 300, 2000)
+    with pytest.raises(BudgetSpent, match="no guarantee"):
+        ledger.charge_all([event(1.0, 1), event(None)])
+    assert ledger.spent().pictures == 2
+    ledger.charge_all([])
+    assert ledger.spent().pictures == 2
+
+
 def test_the_cap_can_be_spent_to_the_last_bit_and_not_beyond(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "l", caps=Caps(session=0.3))
     for _ in range(3):

@@ -149,7 +149,7 @@ def test_a_graph_index_is_measured_and_stored(sift: NDArray[np.uint8], tmp_path:
         ({"start": "best"}, "start must be one of kmeans"),
         ({"index": "fast"}, "index must be one of"),
         ({"seed": -1}, "seed"),
-        ({"extractor": "rootsift"}, "rootsift gives 128 columns of float32"),
+        ({"extractor": "rootsift"}, "'rootsift' descriptors are 128-D float32"),
         ({"memory_gb": -1}, "memory_gb"),
         ({"memory_gb": float("nan")}, "NaN"),
         ({"image_ids": [1, 2]}, "image_ids must have shape"),

@@ -28,8 +28,9 @@ from sfumato.datasets.idx import read_idx
 from sfumato.dictionary import Dictionary
 from sfumato.faces.embeddings import load_embeddings
 from sfumato.features import list_feature_names, read_features
+from sfumato.features.exif import read_focal_35mm
 from sfumato.features.image import MAX_SIFT_PIXELS, load_image
-from sfumato.server.mapping.cameras import read_cameras_json, read_focal_35mm
+from sfumato.server.mapping.cameras import read_cameras_json
 from sfumato.server.mapping.map import Map
 from sfumato.server.mapping.model_files import read_model
 

@@ -14,26 +14,48 @@ from sfumato.cli.accounting import (
     ledger_text,
     release_text,
 )
+from sfumato.cli.cameras import AUTO, camera_of
 from sfumato.cli.command import refuse_given, was_given
 from sfumato.cli.files import read_release, refuse_release
 from sfumato.cli.localize import tell_localization
-from sfumato.cli.options import option
+from sfumato.cli.localize_many import Query, ask_one
+from sfumato.cli.options import argument, option
 from sfumato.cli.output import JsonFlag, begin_output, emit_facts, note
+from sfumato.cli.own_code import find_extractor
+from sfumato.cli.pictures import Which
+from sfumato.cli.protection import no_words
 from sfumato.cli.selection import Selection, suppression_facts, words_to_send
 from sfumato.cli.server_options import Question, Server
 from sfumato.core.defaults import DEFAULT_DICTIONARY, DEFAULT_SUBSET_SIZE
-from sfumato.core.errors import InvalidInput
+from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.gravity import TILT, Gravity
 from sfumato.device.explain import Observed
 
 
 def ask_photo(
-    photo: opt.Image,
+    photo: Annotated[
+        Path, argument("IMAGE", "A photograph, or features (.h5) with --name. They stay here.")
+    ],
     *,
     server: Server,
     question: Question,
     epsilon: Annotated[float, option("ε per descriptor.")],
-    camera: Annotated[str, option("The camera's intrinsics.", metavar="MODEL,PARAM,…")],
+    camera: Annotated[
+        str,
+        option(
+            "The camera's intrinsics; auto: by EXIF, else the map's own.",
+            metavar="MODEL,PARAM,…|auto",
+        ),
+    ] = AUTO,
+    which: Which,
+    extractor: Annotated[
+        str | None,
+        option(
+            "What describes the picture: a name; module:name for your own.",
+            metavar="NAME",
+            shown="what the dictionary names",
+        ),
+    ] = None,
     dictionary: opt.Dictionary = DEFAULT_DICTIONARY,
     subset_size: opt.SubsetSize = DEFAULT_SUBSET_SIZE,
     words: opt.Words = None,
@@ -62,16 +84,35 @@ def ask_photo(
     from sfumato.client.release_cost import release_cost
     from sfumato.dictionary import Dictionary
     from sfumato.features import load_image
+    from sfumato.features.extractors import extractor_name
+    from sfumato.features.h5 import extractor_of_file, read_strongest
     from sfumato.features.image import MAX_SIFT_PIXELS
 
-    refuse_release(photo, "ask release")
+    if photo.is_file():
+        refuse_release(photo, "ask release")
     account.check()
     gravity = measured.read()
-    picture = load_image(photo, max_pixels=MAX_SIFT_PIXELS)
-    intrinsics = opt.parse_camera(camera, (picture.shape[1], picture.shape[0]))
+    wanted = which.of(photo)
+    if wanted.several:
+        raise InvalidInput(
+            "several pictures are given; `sfumato localize SOURCE --server URL -o poses.txt` asks "
+            "about all of them."
+        )
+    picture = wanted.items[0]
+    made_by = None if extractor is None else find_extractor(extractor)
+    image: Any
+    if picture.is_features:
+        made_by = extractor_of_file(picture.path, extractor)
+        image = read_strongest(picture.path, picture.name, extractor=made_by)
+        size = image.image_size
+    else:
+        image = load_image(photo, max_pixels=MAX_SIFT_PIXELS)
+        size = (image.shape[1], image.shape[0])
     public = own_words(dictionary)
     if isinstance(public, Dictionary):
         refuse_given("keeps words that are fetched, and these are here", "cache")
+        if made_by is not None and extractor_name(made_by) != public.extractor:
+            raise Mismatch(no_words(extractor_name(made_by), public.extractor))
     here = public if isinstance(public, Dictionary) else None
     observed = Observed()
     level = here
@@ -88,13 +129,19 @@ def ask_photo(
         dictionary=dictionary,
         cache=cache,
         filters=filters,
+        extractor=made_by,
         ledger=ledger,
     ) as client:
+        known = camera_of(picture, size, camera, lambda: client.find_map().usual_camera)
+        assert known is not None
+        facts["camera_source"] = known.source
         if follow_plan:
             client.follow_plan(say=lambda text: _tell_plan(text, facts))
         begin_output(as_json, announcement(ledger))
+        drawn: list[Prepared] = []
 
         def tell(prepared: Prepared) -> None:
+            drawn.append(prepared)
             event, facts["sent"] = release_cost(
                 prepared.release, observed.most_seen_by, observed.found
             )
@@ -105,7 +152,16 @@ def ask_photo(
             shown = ledger_text(facts["ledger"], event)
             _tell_leaving(facts, shown, as_json, observed.most_seen_by is not None)
 
-        result = client.localize(picture, intrinsics, save=save, tell=tell, gravity=gravity)
+        result = client.localize(image, known.camera, save=save, tell=tell, gravity=gravity)
+        if known.is_guess and not result.localized and drawn:
+            # The same words with another camera beside them: nothing is drawn again.
+            again = Query("", drawn[0].release, known)
+            result = ask_one(
+                again,
+                lambda release, _: client.send(
+                    Prepared(release, release.to_bytes()), gravity=gravity
+                ),
+            )
     tell_localization(result, as_json, facts)
 
 

@@ -139,8 +139,10 @@ def _on_subspaces(
     again: Sequence[KeypointRelease],
 ) -> list[Plan]:
     from sfumato import attacks
+    from sfumato.adversary.recover.vertex import WHOLE
 
     known = None if words is None else _words(words)
+    proof = "" if sent.extractor in WHOLE else f"; no proof: {sent.extractor} has no whole numbers"
     strangers = _words(public)
     fits = strangers.extractor == sent.extractor
     missing = f"--public with {sent.extractor} descriptors"
@@ -163,11 +165,11 @@ def _on_subspaces(
     size = f"public descriptors ({strangers.num_words:,})"
     pool = f"public descriptors, {sum(len(one) for one in shared):,} other subspaces"
     return [
-        Plan("vertex", "nothing", lambda progress: attacks.vertex(sent, progress=progress)),
+        Plan("vertex", f"nothing{proof}", lambda progress: attacks.vertex(sent, progress=progress)),
         Plan("nearest", size, nearest if fits else None, missing),
         Plan("clustering", pool, clustering if fits else None, missing),
         Plan("database", lifting, database if known else None, own),
-        Plan("vertex, words known", lifting, vertex if known else None, own),
+        Plan("vertex, words known", lifting + proof, vertex if known else None, own),
         _repeats(sent, again, None),
         _inliers(),
     ]

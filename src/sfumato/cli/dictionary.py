@@ -16,7 +16,14 @@ def build(
     *,
     words: Annotated[int, option("How many words, 1,000 to 1,000,000.")],
     output: Annotated[Path, output("The dictionary to make.", "FOLDER")],
-    extractor: opt.Extractor = "sift",
+    extractor: Annotated[
+        str | None,
+        option(
+            "What describes the pictures, or made the features.",
+            metavar="NAME",
+            shown="sift, or what the file says",
+        ),
+    ] = None,
     spherical: Annotated[bool, option("Cluster directions, not positions.")] = False,
     start: Annotated[str, option("kmeans++ or random.")] = "kmeans++",
     iterations: Annotated[int, option("Rounds of k-means.")] = 20,

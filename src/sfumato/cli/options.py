@@ -54,6 +54,13 @@ SubsetSize = Annotated[int, option("ω, words sent per descriptor.")]
 Camera = Annotated[
     str | None, option("The camera's intrinsics, as COLMAP writes them.", metavar="MODEL,PARAM,…")
 ]
+AnyCamera = Annotated[
+    str | None,
+    option(
+        "The camera's intrinsics, as COLMAP writes them; auto: by EXIF.",
+        metavar="MODEL,PARAM,…|auto",
+    ),
+]
 Up = Annotated[
     str | None,
     option(

@@ -30,7 +30,11 @@ def make_own(address: str, what: str, options: dict[str, Any], **offered: Any) -
 
 
 def find_extractor(text: str) -> Any:
-    """The name of a shipped extractor as it is; of module:name, the extractor that it names."""
+    """The name of a shipped extractor as it is; of module:name, the extractor that it names.
+
+    The one door for what --extractor says: a word stays a word, anything else becomes an object
+    with a name that is called with a picture. Further kinds (a network's file) are made here.
+    """
     return load_ready(text, "an extractor") if ":" in text else text
 
 

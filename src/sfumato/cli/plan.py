@@ -12,10 +12,12 @@ from sfumato.cli import options as opt
 from sfumato.cli.command import applies, refuse_given
 from sfumato.cli.options import option
 from sfumato.cli.output import JsonFlag, emit_facts, emit_json, long_work, make_table, printer
+from sfumato.cli.protection import no_words
 from sfumato.cli.selection import parse_object
 from sfumato.cli.values import names
 from sfumato.core.accounting import DELTA
 from sfumato.core.defaults import DEFAULT_DICTIONARY
+from sfumato.core.errors import Mismatch
 from sfumato.core.types import NOT_PROTECTED
 from sfumato.device.explain import advantage_sentence, short
 from sfumato.dictionary import Dictionary
@@ -110,6 +112,9 @@ def run(
         refuse_given("is looked at for --object or --keep-by stable", "photos")
     world = Map.load(map)
     given = [Dictionary.load(name) for name in names(dictionary)]
+    for one in given:
+        if one.extractor != world.extractor:
+            raise Mismatch(no_words(world.extractor, one.extractor))
     with long_work() as progress, running.started():
         made = plan(
             world,

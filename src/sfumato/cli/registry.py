@@ -47,6 +47,7 @@ def _group(summary: str, **entries: tuple[str, str]) -> LazyGroup:
 COMMANDS: dict[str, tuple[str, str] | LazyGroup] = {
     "demo": ("demo:run", "Localize photographs of a room, and show what left the device."),
     "extract": ("extract:run", "Find and describe the keypoints of a picture or of a folder."),
+    "frames": ("frames:run", "Take pictures out of a video, every N-th frame."),
     "dictionary": _group(
         "Build public dictionaries, or say what one is made of.",
         build=("dictionary:build", "Cluster the descriptors of public pictures into words."),
@@ -55,14 +56,22 @@ COMMANDS: dict[str, tuple[str, str] | LazyGroup] = {
     "map": _group(
         "Build, import and look at maps, and send them to a server.",
         build=("map:build", "Build a map from the map-maker's own pictures."),
-        import_=("map:import_", "Make a map from a COLMAP model and hloc's features file."),
+        import_=("map_import:run", "Make a map from a COLMAP model and hloc's features file."),
+        export=("map_export:export", "Write a map for COLMAP, hloc or a viewer of points."),
+        matches=("map_export:matches", "Match releases, as a database for COLMAP's mapper."),
+        show=("map_show:run", "Draw a map from above and from the side, as a picture."),
         info=("map:info", "Check a map and say what it holds."),
         index=("map:index", "File a map under a dictionary, so that queries need not."),
         shard=("map_shard:run", "Cut a map into shards, for machines that hold a part each."),
         push=("map_push:run", "Upload a map to a server."),
+        list=("map_server:list_maps", "List the maps of a server."),
+        delete=("map_server:delete", "Erase a map from a server."),
     ),
-    "protect": ("protect:run", "Replace descriptors of a photograph by random public words."),
-    "localize": ("localize:run", "Find the pose of a release in a map, or say why there is none."),
+    "protect": ("protect:run", "Replace descriptors of pictures by random public words."),
+    "localize": (
+        "localize:run",
+        "Find the poses of releases or pictures, or say why not.",
+    ),
     "ask": _group(
         "Ask a server where a picture was taken; it stays here.",
         photo=("ask:ask_photo", "Protect a photograph, send its words, and print the pose."),

@@ -6,7 +6,7 @@ import os
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from sfumato.cli.options import option
 from sfumato.core.errors import InvalidInput
@@ -99,4 +99,37 @@ class Question:
             deadline=self.deadline,
             timeout=30.0,
             **options,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaybeServer:
+    """The same options where a command can do without a server."""
+
+    rules: ClassVar = {"--key-file --allow-http --ca-file --deadline": "--server"}
+
+    server: Annotated[
+        str | None,
+        option("Ask this server's map instead of one here.", metavar="URL", shown="none"),
+    ] = None
+    key_file: Annotated[
+        Path | None, option("File with the server's API key.", shown=f"what {KEY_VARIABLE} holds")
+    ] = None
+    allow_http: Annotated[bool, option("Send without TLS to another machine than this one.")] = (
+        False
+    )
+    ca_file: Annotated[
+        Path | None, option("Certificates (PEM) to trust.", shown="the system's")
+    ] = None
+    deadline: Annotated[float, option("Seconds each answer may take.")] = 120.0
+
+    def given(self) -> Server | None:
+        """Who is asked; None where the map is here."""
+        if self.server is None:
+            return None
+        return Server(
+            server=self.server,
+            key_file=self.key_file,
+            allow_http=self.allow_http,
+            ca_file=self.ca_file,
         )

@@ -33,6 +33,13 @@ class WordsInfo(_Checked):
     name: _Text | None = None
 
 
+class _UsedCamera(_Checked):
+    model: _Text
+    width: _Count
+    height: _Count
+    params: Annotated[tuple[FiniteFloat, ...], Field(max_length=16)]
+
+
 class MapInfo(_Checked):
     """A map on a server."""
 
@@ -47,11 +54,24 @@ class MapInfo(_Checked):
     num_observations: _Count = 0
     num_bytes: _Count = 0
     up: _Vector | None = None  # older servers know none, and take no gravity
+    camera: _UsedCamera | None = None  # what most of its images were taken with
     notice: _Text = ""
+
+    @property
+    def usual_camera(self) -> Camera | None:
+        """The camera of most images, where the server tells it."""
+        return _camera(self.camera)
 
 
 class _MapList(_Checked):
     maps: tuple[MapInfo, ...]
+
+
+class MapPoints(_Checked):
+    """Some positions of a map and which way is up in it: enough to draw it."""
+
+    points: Annotated[tuple[_Vector, ...], Field(max_length=1 << 20)]
+    up: _Vector
 
 
 class Advice(_Checked):
@@ -84,13 +104,6 @@ class _ExpectedError(_Checked):
     position: Annotated[FiniteFloat, Field(ge=0)]
     rotation_deg: Annotated[FiniteFloat, Field(ge=0, le=180)]
     covariance: Annotated[tuple[_SixNumbers, ...], Field(min_length=6, max_length=6)]
-
-
-class _UsedCamera(_Checked):
-    model: _Text
-    width: _Count
-    height: _Count
-    params: Annotated[tuple[FiniteFloat, ...], Field(max_length=16)]
 
 
 class _Answer(_Checked):
@@ -129,6 +142,10 @@ def read_maps(body: bytes) -> tuple[MapInfo, ...]:
 
 def read_map(body: bytes) -> MapInfo:
     return _read(MapInfo, body, "a description of a map")
+
+
+def read_points(body: bytes) -> MapPoints:
+    return _read(MapPoints, body, "points of a map")
 
 
 def read_advice(body: bytes) -> Advice:

@@ -21,7 +21,7 @@ from sfumato.core.errors import InvalidInput, Mismatch, NotPrivate
 from sfumato.core.randomness import SecureRandom
 from sfumato.core.releases import KeypointRelease, Release, WordRelease
 from sfumato.core.storage import NewFile
-from sfumato.core.types import Camera, PrivacyEvent
+from sfumato.core.types import Camera, Features, PrivacyEvent
 from sfumato.device.explain import short
 from sfumato.device.ledger import Ledger
 from sfumato.device.mechanisms import SubsetMechanism
@@ -32,11 +32,14 @@ from sfumato.device.protect import (
     keep_release,
     release_size,
     select,
+    select_features,
     send,
 )
 from sfumato.dictionary import Dictionary
+from sfumato.features import Extractor
 
-Image = NDArray[Any] | str | os.PathLike[str]
+#: A picture, or what was found in it before.
+Image = NDArray[Any] | str | os.PathLike[str] | Features
 
 
 @dataclass(frozen=True)
@@ -99,6 +102,7 @@ class Recipe:
     num_words: int | None = None
     max_keypoints: int | None = None
     filters: tuple[Filter | PictureFilter, ...] = ()
+    extractor: str | Extractor | None = None
 
     def words_of(self, dictionary: Dictionary) -> Dictionary:
         """The level that is sent: the one chosen, else by ε."""
@@ -112,7 +116,7 @@ class Recipe:
         words = self.words_of(dictionary)
         return Pipeline(
             SubsetMechanism(self.epsilon, size, words),
-            extractor=words.extractor,
+            extractor=self.extractor or words.extractor,
             filters=self.filters,
             max_keypoints=self.max_keypoints,
         )
@@ -190,7 +194,10 @@ def draw(
     file  where the release will be kept, under the name that `name` gives to its bytes
     """
     rng = SecureRandom()
-    features = select(image, pipeline, rng=rng)
+    if isinstance(image, Features):
+        features = select_features(image, pipeline, rng=rng)
+    else:
+        features = select(image, pipeline, rng=rng)
     if not len(features):
         return None
     # All that could be refused later is refused here, before it costs anything.

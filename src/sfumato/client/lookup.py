@@ -13,7 +13,15 @@ from typing import Any
 
 import httpx
 
-from sfumato.client.answers import Advice, MapInfo, read_advice, read_map, read_maps
+from sfumato.client.answers import (
+    Advice,
+    MapInfo,
+    MapPoints,
+    read_advice,
+    read_map,
+    read_maps,
+    read_points,
+)
 from sfumato.client.device import Limits, Recipe, follow
 from sfumato.client.errors import Refused, printable
 from sfumato.client.flow import Patience, ask
@@ -76,9 +84,9 @@ class Lookups:
         reply = yield from ask(self.request("GET", "v1/maps"), self.patience, max_bytes=_LIST_BYTES)
         return read_maps(reply.body)
 
-    def find_map(self, wanted: str | None) -> Flow[MapInfo]:
+    def find_map(self, map: str | None = None) -> Flow[MapInfo]:
         """A map by its id or its name; asked once, then remembered."""
-        name = self.default_map if wanted is None else wanted
+        name = self.default_map if map is None else map
         if not name:
             raise InvalidInput("say which map to ask: map= its name or id on the server.")
         if name in self.known_maps:
@@ -98,6 +106,13 @@ class Lookups:
             raise Refused(f"the server has no map {name!r} for this key.", status=404)
         self.known_maps[name] = listed
         return listed
+
+    def map_points(self, map: str | None = None) -> Flow[MapPoints]:
+        """Some points of a map, to draw it; none where its operator hides them."""
+        asked = yield from self.find_map(map)
+        request = self.request("GET", f"v1/maps/{asked.id}/points")
+        reply = yield from ask(request, self.patience, max_bytes=_LIST_BYTES)
+        return read_points(reply.body)
 
     def plan(self, *, map: str | None = None, epsilon: float | None = None) -> Flow[Advice]:
         """What the server recommends for a map; nothing of it is taken."""

@@ -194,6 +194,15 @@ class Questions(Lookups):
         reply = yield from ask(request, self.patience, repeatable=False)
         return read_map(reply.body)
 
+    def delete_map(self, map: str) -> Flow[MapInfo]:
+        """Erase a map of your own from the server, its files included; what it was."""
+        found = yield from self.find_map(map)
+        yield from ask(
+            self.request("DELETE", f"v1/maps/{found.id}"), self.patience, repeatable=False
+        )
+        self.known_maps.clear()
+        return found
+
 
 def _as_prepared(given: Prepared | Release | PathLike) -> Prepared:
     if isinstance(given, Prepared):

@@ -19,6 +19,7 @@ from sfumato.core.errors import InvalidInput
 from sfumato.device.ledger import Ledger
 from sfumato.device.protect import Filter, PictureFilter, Pipeline
 from sfumato.dictionary import Dictionary
+from sfumato.features import Extractor
 
 PathLike = str | os.PathLike[str]
 
@@ -44,6 +45,7 @@ class ClientSettings:
         num_words: int | None = None,
         max_keypoints: int | None = None,
         filters: tuple[Filter | PictureFilter, ...] = (),
+        extractor: str | Extractor | None = None,
         pipeline: Pipeline | None = None,
         dictionary: Dictionary | PathLike | None = None,
         cache: PathLike | None = None,
@@ -68,6 +70,7 @@ class ClientSettings:
         subset_size   ω, words per keypoint: 2 unless chosen here or, if asked to, taken from a plan
         num_words     |K|: a level of the dictionary; all its words if left out
         max_keypoints, filters   which keypoints are sent
+        extractor     what describes pictures, by its name or your own; the dictionary's if left out
         pipeline      instead of all these: a pipeline of your own
         dictionary    a Dictionary, its folder, a bundled name, or the fingerprint of one that the
                       server may hand out once, into the folder `cache`
@@ -82,7 +85,7 @@ class ClientSettings:
         allow_http    send without TLS to other machines than this one
         verify        an SSLContext for certificates of your own; TLS is always checked
         """
-        choices = (epsilon, subset_size, num_words, max_keypoints, dictionary)
+        choices = (epsilon, subset_size, num_words, max_keypoints, dictionary, extractor)
         if pipeline is not None and (any(one is not None for one in choices) or filters):
             raise InvalidInput(
                 "give a pipeline, or epsilon and what belongs to it, not both: a pipeline says "
@@ -103,7 +106,9 @@ class ClientSettings:
             if words is None:
                 raise InvalidInput(REFUSAL)
             check_epsilon(epsilon, allow_infinite=True)
-            recipe = Recipe(epsilon, subset_size, num_words, max_keypoints, tuple(filters))
+            recipe = Recipe(
+                epsilon, subset_size, num_words, max_keypoints, tuple(filters), extractor
+            )
             if isinstance(words, Dictionary):
                 recipe.pipeline(words)  # what cannot be is refused here, not at the first picture
         if max_epsilon is None and epsilon is not None and math.isfinite(epsilon):

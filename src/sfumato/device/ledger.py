@@ -13,21 +13,23 @@ import math
 import os
 import sqlite3
 import time
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
 from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 from sfumato.core.accounting import DELTA, Composition, PrivateAnswer
-from sfumato.core.checks import as_number, check_count
+from sfumato.core.checks import check_count
 from sfumato.core.errors import BudgetSpent, InvalidInput, LedgerError
 from sfumato.core.odds import as_written
 from sfumato.core.types import PrivacyEvent
+from sfumato.device.caps import BILLION, LARGEST, Caps, Spent
 from sfumato.device.ledger_file import RESTORE, LedgerFile, answer_mark, checksum, write_session
 from sfumato.device.user_folders import data_folder
 
-BILLION = 1_000_000_000
-_LARGEST = (1 << 63) - 1
+__all__ = ["LEDGER_VARIABLE", "Caps", "Ledger", "Spent", "default_ledger_path"]
+
 #: Another default ledger than the one in the person's data folder.
 LEDGER_VARIABLE = "SFUMATO_LEDGER"
 
@@ -36,58 +38,6 @@ def default_ledger_path() -> Path:
     """The ledger of this person: SFUMATO_LEDGER where it is set, else in their data folder."""
     chosen = os.environ.get(LEDGER_VARIABLE)
     return Path(chosen) if chosen else data_folder() / "ledger.db"
-
-
-@dataclass(frozen=True)
-class Caps:
-    """Limits on ε per descriptor, per picture and per session; None means no limit.
-
-    exact  a limit on what the session costs by exact composition: E at δ = 10⁻⁶
-
-    >>> sf.Caps(descriptor=8, session=10_000).session
-    10000
-    """
-
-    descriptor: float | None = None
-    picture: float | None = None
-    session: float | None = None
-    exact: float | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("descriptor", "picture", "session", "exact"):
-            value = getattr(self, name)
-            if (
-                value is not None
-                and not 0 < as_number(f"the {name} cap", value) < _LARGEST // BILLION
-            ):
-                raise InvalidInput(
-                    f"the {name} cap must be above 0 and below {_LARGEST // BILLION:,}, got "
-                    f"{value!r}; leave it out for no limit."
-                )
-
-    def in_billionths(self) -> tuple[int | None, ...]:
-        """Rounded down: a cap is never exceeded by rounding."""
-        return tuple(
-            None if cap is None else math.floor(as_written(cap) * BILLION)
-            for cap in (self.descriptor, self.picture, self.session, self.exact)
-        )
-
-
-@dataclass(frozen=True)
-class Spent:
-    """The state of one session."""
-
-    session: str
-    pictures: int
-    units: int
-    epsilon: float
-    unprotected: int  # releases without any guarantee; no ε can count them
-    caps: Caps
-    composition: Composition  # of all answers but those without a guarantee
-
-    @property
-    def remaining(self) -> float | None:
-        return None if self.caps.session is None else max(self.caps.session - self.epsilon, 0.0)
 
 
 class Ledger:
@@ -149,39 +99,51 @@ class Ledger:
         pictures  so many releases of this cost at once: all are charged, or none
         """
         check_count("pictures", pictures, low=1, high=1 << 32)
+        self._charge([(event, pictures)])
+
+    def charge_all(self, events: Sequence[PrivacyEvent]) -> None:
+        """Record what several releases are about to cost, in one transaction: all, or none."""
+        counts = Counter(events)
+        self._charge([(event, counts[event]) for event in dict.fromkeys(events)])
+
+    def _charge(self, wanted: Sequence[tuple[PrivacyEvent, int]]) -> None:
+        with self._file.transaction() as database:
+            for event, pictures in wanted:
+                self._charge_in(database, event, pictures)
+
+    def _charge_in(self, database: sqlite3.Connection, event: PrivacyEvent, pictures: int) -> None:
         per_unit = 0
         if event.is_private and event.epsilon is not None:
             per_unit = math.ceil(as_written(event.epsilon) * BILLION)
         unprotected = 0 if event.is_private or not event.num_units else 1
-        with self._file.transaction() as database:
-            row = self._session_row(database)
-            if row is None:
-                raise LedgerError(
-                    f"the session {self.session!r} is gone from the ledger; open it again."
-                )
-            caps: tuple[int | None, ...] = row[:4]
-            before, units, spent, bare, answers = row[4:]
-            if self._later_caps is not None:
-                caps = self._lowered(caps, self._later_caps)
-            cost = per_unit * event.num_units
-            self._check_caps(caps, (per_unit, cost, cost * pictures), spent, unprotected, event)
-            if caps[3] is not None:
-                self._check_exact(database, caps[3], event, pictures)
-            values = (event.num_values, event.subset_size)
-            about = (self.session, time.time(), event.mechanism)
-            database.executemany(
-                "INSERT INTO charges (session, time, mechanism, epsilon, units, unprotected, "
-                "num_values, subset_size) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                repeat((*about, per_unit, event.num_units, unprotected, *values), pictures),
+        row = self._session_row(database)
+        if row is None:
+            raise LedgerError(
+                f"the session {self.session!r} is gone from the ledger; open it again."
             )
-            totals = (
-                before + pictures,
-                units + event.num_units * pictures,
-                spent + cost * pictures,
-                bare + unprotected * pictures,
-                answers + answer_mark(per_unit, event.num_units, *values) * pictures,
-            )
-            self._write_session(database, caps, totals)
+        caps: tuple[int | None, ...] = row[:4]
+        before, units, spent, bare, answers = row[4:]
+        if self._later_caps is not None:
+            caps = self._lowered(caps, self._later_caps)
+        cost = per_unit * event.num_units
+        self._check_caps(caps, (per_unit, cost, cost * pictures), spent, unprotected, event)
+        if caps[3] is not None:
+            self._check_exact(database, caps[3], event, pictures)
+        values = (event.num_values, event.subset_size)
+        about = (self.session, time.time(), event.mechanism)
+        database.executemany(
+            "INSERT INTO charges (session, time, mechanism, epsilon, units, unprotected, "
+            "num_values, subset_size) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            repeat((*about, per_unit, event.num_units, unprotected, *values), pictures),
+        )
+        totals = (
+            before + pictures,
+            units + event.num_units * pictures,
+            spent + cost * pictures,
+            bare + unprotected * pictures,
+            answers + answer_mark(per_unit, event.num_units, *values) * pictures,
+        )
+        self._write_session(database, caps, totals)
 
     def spent(self) -> Spent:
         """What this session has spent so far."""
@@ -248,7 +210,7 @@ class Ledger:
                     f"{want / BILLION:g}{already}; send less, use a smaller epsilon, or stop here. "
                     "Nothing was released."
                 )
-        if spent + together > _LARGEST:
+        if spent + together > LARGEST:
             raise BudgetSpent("the ledger cannot count any further; start a new session.")
 
     def _lowered(self, stored: tuple[int | None, ...], caps: Caps) -> tuple[int | None, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -11,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.errors import InvalidInput, NotPrivate
+from sfumato.core.errors import InvalidInput, Mismatch, NotPrivate
 from sfumato.core.randomness import RandomSource, SecureRandom, check_source
 from sfumato.core.releases import Release, WordRelease
 from sfumato.core.storage import NewFile
@@ -112,11 +113,34 @@ def select(
     else:
         picture = check_image(image)
     features = extract(picture, pipeline.extractor, max_keypoints=pipeline.max_keypoints)
+    return _filtered(features, picture, pipeline, rng)
+
+
+def select_features(features: Features, pipeline: Pipeline, *, rng: RandomSource) -> Features:
+    """The same for features that were found before, strongest first; the picture is not here."""
+    if features.extractor != pipeline.extractor_name:
+        raise Mismatch(
+            f"the features are of {features.extractor!r}, {pipeline.extractor_name!r} is sent; "
+            "name the same extractor on both sides."
+        )
+    if pipeline.max_keypoints is not None:
+        features = features.take(np.arange(min(pipeline.max_keypoints, len(features))))
+    return _filtered(features, None, pipeline, rng)
+
+
+def _filtered(
+    features: Features, picture: NDArray[np.uint8] | None, pipeline: Pipeline, rng: RandomSource
+) -> Features:
     for keep in pipeline.filters:
-        if isinstance(keep, PictureFilter):
+        if not isinstance(keep, PictureFilter):
+            features = keep(features, rng=rng)
+        elif picture is not None:
             features = keep.look(features, picture, rng=rng)
         else:
-            features = keep(features, rng=rng)
+            raise InvalidInput(
+                f"{type(keep).__name__} must see the picture, and only its features are here; "
+                "leave it out, or give the photograph."
+            )
     return features
 
 
@@ -150,18 +174,58 @@ def send(
     camera: Camera | None = None,
 ) -> Release:
     """Charge, then release. Nothing is drawn before the ledger agreed."""
-    if ledger is not None and rng.reproducible:
-        raise NotPrivate(
-            "a release that is charged to a ledger is a real one and must not be made with a "
-            "seeded generator; leave rng out, or leave the ledger out in an experiment."
-        )
+    _check_real(rng, ledger)
+    event = event_of(features, mechanism)
+    if ledger is not None:
+        ledger.charge(event)
+    return _released(features, mechanism, event, rng, camera)
+
+
+def send_all(
+    pictures: Sequence[tuple[Features, Camera | None]],
+    mechanism: Mechanism,
+    *,
+    rng: RandomSource,
+    ledger: Ledger | None = None,
+) -> Iterator[Release]:
+    """Charge several pictures in one transaction, all or none, then release one after the other.
+
+    Nothing is charged before the first is asked for, and all are charged when it comes.
+    """
+    _check_real(rng, ledger)
+    events = [event_of(features, mechanism) for features, _ in pictures]
+    if ledger is not None and events:
+        ledger.charge_all(events)
+    for (features, camera), event in zip(pictures, events, strict=True):
+        yield _released(features, mechanism, event, rng, camera)
+
+
+def event_of(features: Features, mechanism: Mechanism) -> PrivacyEvent:
+    """What a release of these features will cost, announced by its mechanism."""
     event = mechanism.event(features)
     if not isinstance(event, PrivacyEvent):
         raise InvalidInput(
             f"event of a mechanism must give a PrivacyEvent, got {type(event).__name__}."
         )
-    if ledger is not None:
-        ledger.charge(event)
+    return event
+
+
+def _check_real(rng: RandomSource, ledger: Ledger | None) -> None:
+    if ledger is not None and rng.reproducible:
+        raise NotPrivate(
+            "a release that is charged to a ledger is a real one and must not be made with a "
+            "seeded generator; leave rng out, or leave the ledger out in an experiment."
+        )
+
+
+def _released(
+    features: Features,
+    mechanism: Mechanism,
+    event: PrivacyEvent,
+    rng: RandomSource,
+    camera: Camera | None,
+) -> Release:
+    """Draw what was charged; refuse what is not what was announced."""
     release = mechanism.release(features, rng=rng, camera=camera)
     if not isinstance(release, Release):
         raise InvalidInput(

@@ -36,7 +36,7 @@ def build_dictionary(
     *,
     num_words: int,
     output: str | Path | None = None,
-    extractor: str = "sift",
+    extractor: str | None = None,
     max_keypoints: int | None = None,
     image_ids: Any = None,
     spherical: bool = False,
@@ -55,6 +55,8 @@ def build_dictionary(
 
     source          a folder of pictures, a features file (.h5), or (N, D) descriptors, for
                     which `image_ids` may say which picture each came from
+    extractor       what describes the pictures, "sift" if left out; of a features file any name,
+                    or what the file says
     num_words       1,000 to 1,000,000 for real use; from 2 on for trials
     output          the folder to store the dictionary in. A stopped build leaves
                     `<output>.partial`; the same call goes on from there and gives the same
@@ -89,7 +91,8 @@ def build_dictionary(
     )
     if spherical and opened.metric == "hamming":
         raise InvalidInput(
-            f"spherical=True needs descriptors with a length, {extractor} gives bits; leave it out."
+            f"spherical=True needs descriptors with a length, {opened.extractor} gives bits; "
+            "leave it out."
         )
     capacity = sample_capacity(memory_gb, num_words, opened.row_bytes, opened.dimension)
     story = {

@@ -74,6 +74,12 @@ class Source:
 
         for done, name in enumerate(self.names):
             features = read_features(self.path, name, extractor=self.extractor)
+            row_bytes = features.descriptors.shape[1] * features.descriptors.dtype.itemsize
+            if row_bytes != self.row_bytes:
+                raise Mismatch(
+                    f"descriptors of picture {done + 1} of {self.path} have another dimension or "
+                    "type than those of the first; a dictionary is made of one kind."
+                )
             strongest = np.argsort(-features.scores, kind="stable")[: self.max_keypoints]
             yield features.descriptors[np.sort(strongest)]
             progress("reading", done + 1, len(self.names))
@@ -97,35 +103,58 @@ class Source:
 
 
 def open_source(
-    source: Any, extractor: str, *, max_keypoints: int | None, image_ids: Any, strict: bool
+    source: Any, extractor: str | None, *, max_keypoints: int | None, image_ids: Any, strict: bool
 ) -> Source:
     """Check a source before any long work begins."""
     if not isinstance(source, str | Path):
         if max_keypoints is not None:
             raise InvalidInput("max_keypoints needs pictures; an array of descriptors has none.")
-        return _open_array(source, extractor, image_ids)
+        return _open_array(source, extractor or "sift", image_ids)
     if image_ids is not None:
         raise InvalidInput("image_ids go with an array of descriptors; pictures have their own.")
-    from sfumato.features import list_feature_names, list_images
-    from sfumato.features.extractors import check_request
-
-    spec = check_request(extractor, max_keypoints=max_keypoints)
     path = Path(source)
     if path.suffix.lower() in _FEATURE_SUFFIXES and not path.is_dir():
-        names = list_feature_names(path)
-        if not names:
-            raise InvalidInput(f"{path} holds no pictures; extract some first.")
-        name = path.stem
-    else:
-        names = list_images(path)
-        name = path.resolve().name or "pictures"
-    name = "".join(letter if letter.isprintable() else "?" for letter in name)[:200]
+        return _open_file(path, extractor, max_keypoints, strict)
+    from sfumato.features import list_images
+    from sfumato.features.extractors import check_request
+
+    spec = check_request(extractor or "sift", max_keypoints=max_keypoints)
     return Source(
-        name=name,
-        extractor=extractor,
+        name=_printable(path.resolve().name or "pictures"),
+        extractor=spec.name,
         metric="hamming" if spec.binary else "l2",
         row_bytes=spec.dimension * np.dtype(spec.dtype).itemsize,
         dimension=spec.dimension * (8 if spec.binary else 1),
+        path=path,
+        names=list_images(path),
+        max_keypoints=max_keypoints,
+        strict=strict,
+    )
+
+
+def _open_file(
+    path: Path, extractor: str | None, max_keypoints: int | None, strict: bool
+) -> Source:
+    """A features file of any extractor; what its first picture has, the others must have too."""
+    from sfumato.core.checks import check_count
+    from sfumato.features import EXTRACTORS, list_feature_names
+    from sfumato.features.h5 import extractor_of_file, read_strongest
+
+    if max_keypoints is not None:
+        check_count("max_keypoints", max_keypoints, low=1)
+    made_by = extractor_of_file(path, extractor)
+    names = list_feature_names(path)
+    if not names:
+        raise InvalidInput(f"{path} holds no pictures; extract some first.")
+    first = read_strongest(path, names[0], extractor=made_by).descriptors
+    spec = EXTRACTORS.get(made_by)
+    binary = spec is not None and spec.binary
+    return Source(
+        name=_printable(path.stem),
+        extractor=made_by,
+        metric="hamming" if binary else "l2",
+        row_bytes=first.shape[1] * first.dtype.itemsize,
+        dimension=first.shape[1] * (8 if binary else 1),
         path=path,
         names=names,
         max_keypoints=max_keypoints,
@@ -133,8 +162,13 @@ def open_source(
     )
 
 
+def _printable(name: str) -> str:
+    return "".join(letter if letter.isprintable() else "?" for letter in name)[:200]
+
+
 def _open_array(values: Any, extractor: str, image_ids: Any) -> Source:
     from sfumato.features import EXTRACTORS
+    from sfumato.features.extractors import check_kind
 
     array = np.asarray(values)
     check_shape("descriptors", array, (None, None))
@@ -145,11 +179,7 @@ def _open_array(values: Any, extractor: str, image_ids: Any) -> Source:
     array = array if array.dtype == np.uint8 else np.asarray(array, dtype=np.float32)
     check_finite("descriptors", array)
     spec = EXTRACTORS.get(check_extractor_name(extractor))
-    if spec is not None and (array.shape[1], str(array.dtype)) != (spec.dimension, spec.dtype):
-        raise Mismatch(
-            f"{extractor} gives {spec.dimension} columns of {spec.dtype}, got {array.shape[1]} of "
-            f"{array.dtype}; name the extractor that made these descriptors."
-        )
+    check_kind(extractor, array)
     ids = None
     if image_ids is not None:
         ids = np.asarray(image_ids)

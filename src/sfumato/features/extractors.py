@@ -149,17 +149,29 @@ def _extract_own(
             f"features are of {features.extractor!r} and {features.image_size[0]}×"
             f"{features.image_size[1]}."
         )
-    spec = EXTRACTORS.get(name)
-    kind = (features.descriptors.shape[1], str(features.descriptors.dtype))
-    if spec is not None and kind != (spec.dimension, spec.dtype):
-        raise Mismatch(
-            f"{name!r} descriptors are {spec.dimension}-D {spec.dtype}, the extractor gave "
-            f"{kind[0]}-D {kind[1]}; choose a name of its own."
-        )
+    check_kind(name, features.descriptors)
     if max_keypoints is not None:
         strongest = check_count("max_keypoints", max_keypoints, low=1)
         features = features.take(np.arange(min(strongest, len(features))))
     return features
+
+
+def check_kind(name: str, descriptors: NDArray[Any]) -> None:
+    """Refuse descriptors (N, D) that carry the name of a shipped extractor and are of another kind.
+
+    Whoever asks a map of that name with a photograph would compare what cannot be compared.
+    """
+    spec = EXTRACTORS.get(name)
+    dimension, dtype = descriptors.shape[1], str(descriptors.dtype)
+    if spec is None or (dimension, dtype) == (spec.dimension, spec.dtype):
+        return
+    advice = "choose a name of its own"
+    if name == "sift" and (dimension, dtype) == (128, "float32"):
+        advice = "hloc's SIFT is rootsift unless it was told otherwise; or " + advice
+    raise Mismatch(
+        f"{name!r} descriptors are {spec.dimension}-D {spec.dtype}, these are {dimension}-D "
+        f"{dtype}; {advice}."
+    )
 
 
 def extractor_name(extractor: str | Extractor) -> str:

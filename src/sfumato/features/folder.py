@@ -15,7 +15,7 @@ from sfumato.execution import current
 from sfumato.features.extractors import Extractor, check_request, extract, extractor_name
 from sfumato.features.image import MAX_SIFT_PIXELS, decode_image
 
-_SUFFIXES = "jpg jpeg png tif tiff webp bmp gif ppm pgm pbm pnm jp2 avif"
+_SUFFIXES = "jpg jpeg png tif tiff webp bmp gif ppm pgm pbm pnm jp2 avif heic heif"
 SUFFIXES = frozenset(f".{kind}" for kind in _SUFFIXES.split())
 
 

@@ -24,7 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch
+from sfumato.core.frozen import check_extractor_name
 from sfumato.core.types import Features
+from sfumato.features.extractors import check_kind
 from sfumato.features.h5_inside import (
     Refused,
     find_group,
@@ -40,6 +42,45 @@ EXTRACTOR = "sfumato_extractor"
 CHECKSUM = "sfumato_crc32"
 _ORDER = ("keypoints", "descriptors", "scores", "image_size", "scales", "angles")
 _ORIENTATIONS = "oris"  # hloc's own name
+_MAGIC = b"\x89HDF\r\n\x1a\n"
+
+
+def is_features_file(path: str | Path) -> bool:
+    """Whether a file begins or is named as features files are."""
+    file = Path(path)
+    if not file.is_file():
+        return False
+    if file.suffix.lower() in (".h5", ".hdf5"):
+        return True
+    try:
+        with file.open("rb") as opened:
+            return opened.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False
+
+
+def extractor_of_file(path: str | Path, given: str | None = None) -> str:
+    """Who made the features of a file: what it says, or the name that is given.
+
+    Files of hloc do not say it. A given name that contradicts the file is refused.
+    """
+    with open_features(path) as file:
+        written = stored_extractor(file)
+    if written is None and given is None:
+        raise InvalidInput(
+            f"{path} does not say which extractor made it, as files of hloc do not; name it with "
+            "--extractor, any name that queries and map share."
+        )
+    if written is not None and given not in (None, written):
+        raise Mismatch(f"{path} holds {written} features, {given} was asked for.")
+    return check_extractor_name(written or given)
+
+
+def read_strongest(path: str | Path, name: str, *, extractor: str | None = None) -> Features:
+    """One picture's features of the kind its name promises, strongest first."""
+    features = read_features(path, name, extractor=extractor)
+    check_kind(features.extractor, features.descriptors)
+    return features.take(np.argsort(-features.scores, kind="stable"))
 
 
 def list_feature_names(path: str | Path) -> tuple[str, ...]:
@@ -65,7 +106,8 @@ def read_features(path: str | Path, name: str, *, extractor: str | None = None) 
         checksum = read_number(group, CHECKSUM)
     if written is None and extractor is None:
         raise InvalidInput(
-            f"{path} does not say which extractor made it; give its name, extractor='…'."
+            f"{path} does not say which extractor made it, as files of hloc do not; give its name, "
+            "extractor='…' or --extractor."
         )
     if written is not None and extractor not in (None, written):
         raise Mismatch(f"{path} holds {written} features, {extractor} was asked for.")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
+import importlib.util
 import os
 import threading
 import warnings
@@ -25,6 +27,7 @@ MAX_SIFT_PIXELS = 30_000_000
 #: Only formats whose decoders are plain C code: Pillow's EPS reader, for one, starts a program.
 FORMATS = ("JPEG", "PNG", "TIFF", "WEBP", "BMP", "GIF", "PPM", "JPEG2000", "AVIF")
 _BITS, _PHOTOMETRIC, _ORIENTATION, _PLANES = 258, 262, 274, 284  # TIFF and EXIF tags
+_HEIC_BRANDS = (b"heic", b"heix", b"heim", b"heis", b"mif1", b"msf1")
 _FLOAT_SLACK = 1e-3  # resampling overshoots white and black a little
 
 #: What EXIF orientations 1 to 8 ask for, to be done to rows, columns, colours.
@@ -42,6 +45,21 @@ _TURNS: dict[int, Callable[[NDArray[np.uint8]], NDArray[np.uint8]]] = {
 # Pillow warns about large and oddly tagged files, and Python's warning filters belong to the
 # whole process: two threads that both set them aside would leave them set aside for good.
 _pillow = threading.Lock()
+
+
+def formats_of(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """The formats as which a file may be opened; HEIC only where pillow-heif is installed."""
+    with Path(path).open("rb") as file:
+        head = file.read(64)
+    if head[4:8] != b"ftyp" or head[8:12] not in _HEIC_BRANDS or b"avif" in head:
+        return FORMATS
+    if importlib.util.find_spec("pillow_heif") is None:
+        raise UnreadableImage(
+            "this is HEIC, as iPhones write it: pip install 'sfumato[heic]' to read it, or save it "
+            "as JPEG."
+        )
+    importlib.import_module("pillow_heif").register_heif_opener(thumbnails=False)
+    return (*FORMATS, "HEIF")
 
 
 def load_image(path: str | os.PathLike[str], *, max_pixels: int = MAX_PIXELS) -> NDArray[np.uint8]:
@@ -79,7 +97,7 @@ def decode_image(
             raise UnreadableImage("the file is empty.")
         with _pillow, warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with Image.open(file, formats=FORMATS) as image:
+            with Image.open(file, formats=formats_of(file)) as image:
                 _check_header(image, max_pixels)
                 image.load()
                 return _upright_rgb(image)

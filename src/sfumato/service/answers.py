@@ -32,6 +32,15 @@ class DictionaryInfo(BaseModel):
     name: str | None
 
 
+class UsedCamera(BaseModel):
+    """Intrinsics in one of COLMAP's camera models."""
+
+    model: str
+    width: int
+    height: int
+    params: list[float]
+
+
 class MapInfo(BaseModel):
     """What may be told about a map."""
 
@@ -45,6 +54,9 @@ class MapInfo(BaseModel):
     num_bytes: int
     up: Vector | None = Field(
         default=None, description="Where the map knows it: only then gravity may be sent."
+    )
+    camera: UsedCamera | None = Field(
+        default=None, description="What most of its images were taken with; maps of old: null."
     )
     accepts: list[str]
     dictionaries: list[DictionaryInfo]
@@ -72,15 +84,6 @@ class ExpectedError(BaseModel):
     covariance: list[list[float]] = Field(
         description="6×6: rotation about the camera's axes in radians, then center in the world."
     )
-
-
-class UsedCamera(BaseModel):
-    """COLMAP's camera model, with which a pose was computed."""
-
-    model: str
-    width: int
-    height: int
-    params: list[float]
 
 
 class Answer(BaseModel):

@@ -10,6 +10,7 @@ import numpy as np
 from sfumato.core.checks import check_finite
 from sfumato.core.errors import InvalidInput, SfumatoError
 from sfumato.core.storage import load_manifest
+from sfumato.server.mapping.cameras import usual_camera
 from sfumato.server.mapping.filing import file_under, store_derived
 from sfumato.server.mapping.map import ARRAY_NAMES, Map
 from sfumato.server.shards.stored import Head, load_head, shard_map
@@ -108,6 +109,7 @@ def describe(world: Map, folder: Path, *, accepts: list[str], created: str) -> d
         "num_observations": world.num_observations,
         "num_bytes": sum(file.stat().st_size for file in folder.iterdir() if file.is_file()),
         "up": world.up,
+        "camera": usual_camera(world.cameras, world.camera_of_image).as_dict(),
         "accepts": accepts,
         "notice": NOTICE,
     }

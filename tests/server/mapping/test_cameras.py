@@ -11,8 +11,9 @@ import pytest
 from PIL import Image
 
 from sfumato.core.errors import InvalidInput
+from sfumato.features.exif import read_focal_35mm
 from sfumato.server.mapping import read_cameras_json
-from sfumato.server.mapping.cameras import guess_camera, read_focal_35mm
+from sfumato.server.mapping.cameras import guess_camera
 
 TURN = [[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
 

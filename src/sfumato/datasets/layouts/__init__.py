@@ -7,6 +7,7 @@
     tum        rgb.txt, groundtruth.txt
     nerf       transforms.json, or transforms_train.json and transforms_test.json
     hloc       a COLMAP model, and lists of queries with intrinsics
+    kapture    sensors/sensors.txt, records_camera.txt, trajectories.txt
 
 `read_layout` in choose.py knows them by these names.
 """

@@ -12,6 +12,7 @@ from sfumato.datasets.layouts.cambridge import read_cambridge
 from sfumato.datasets.layouts.common import LayoutOptions, fitted, picture_size
 from sfumato.datasets.layouts.frames import read_seven_scenes, read_twelve_scenes
 from sfumato.datasets.layouts.hloc import query_lists, read_hloc
+from sfumato.datasets.layouts.kapture import RECORDS, read_kapture
 from sfumato.datasets.layouts.nerf import read_nerf
 from sfumato.datasets.layouts.tum import read_tum
 from sfumato.server.mapping.scenes import Scene, read_scene
@@ -39,6 +40,7 @@ READERS: dict[str, Callable[..., Scene]] = {
     "tum": read_tum,
     "nerf": read_nerf,
     "hloc": read_hloc,
+    "kapture": read_kapture,
 }
 #: In this order a folder is asked; the files that must be there.
 _SIGNS = {
@@ -48,6 +50,7 @@ _SIGNS = {
     "cambridge": ("dataset_train.txt", "dataset_test.txt"),
     "tum": ("rgb.txt", "groundtruth.txt"),
     "nerf": ("transforms*.json",),
+    "kapture": (RECORDS,),
 }
 
 
@@ -59,6 +62,8 @@ def find_layout(folder: str | Path) -> str:
     for name, signs in _SIGNS.items():
         if all(next(root.glob(sign), None) is not None for sign in signs):
             return name
+    if (root / "mapping" / RECORDS).is_file():
+        return "kapture"
     if query_lists(root):
         return "hloc"
     raise InvalidInput(
@@ -78,7 +83,7 @@ def read_layout(
 
     >>> from sfumato.datasets.layouts.choose import READERS
     >>> sorted(READERS)
-    ['12scenes', '7scenes', 'cambridge', 'cameras', 'hloc', 'nerf', 'tum']
+    ['12scenes', '7scenes', 'cambridge', 'cameras', 'hloc', 'kapture', 'nerf', 'tum']
     """
     check_count("stride", stride, low=1)
     found = find_layout(folder) if layout == "auto" else layout

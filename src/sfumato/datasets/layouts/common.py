@@ -16,7 +16,7 @@ from sfumato.core.errors import InvalidInput
 from sfumato.core.files import read_limited
 from sfumato.core.geometry import cross_matrix, is_rotation, nearest_rotation
 from sfumato.core.types import Camera, Pose
-from sfumato.features.image import FORMATS
+from sfumato.features.image import formats_of
 from sfumato.server.mapping.scenes import Scene
 
 NO_POSE = "they have no pose"
@@ -134,7 +134,7 @@ def scaled(camera: Camera, scale: float) -> Camera:
 def picture_size(path: Path) -> tuple[int, int]:
     """Width and height of a picture, from its header."""
     try:
-        with Image.open(path, formats=FORMATS) as image:
+        with Image.open(path, formats=formats_of(path)) as image:
             return image.size
     except Exception:  # noqa: BLE001 - damaged headers raise anything
         raise InvalidInput(f"{path} is not a picture that can be read.") from None

@@ -13,14 +13,13 @@ is added to the principal point. K may be left out, and so may R and t, both tog
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
+from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput
 from sfumato.core.files import parse_json, read_limited
@@ -28,7 +27,6 @@ from sfumato.core.frozen import frozen_array
 from sfumato.core.geometry import is_rotation, nearest_rotation
 from sfumato.core.lens import from_corner
 from sfumato.core.types import Camera, Pose
-from sfumato.features.image import FORMATS
 
 #: Focal length over the longer side, where nothing is known: a field of view of 45°.
 FOCAL_PRIOR = 1.2
@@ -37,7 +35,6 @@ FOCAL_PRIOR = 1.2
 _ROUNDING = 1e-4
 
 _MAX_BYTES = 64 << 20  # 100,000 images and more
-_EXIF_IFD, _FOCAL_35MM = 0x8769, 0xA405
 _FILM_DIAGONAL = math.hypot(36, 24)
 
 
@@ -125,14 +122,7 @@ def guess_camera(image_size: tuple[int, int], focal_35mm: float | None = None) -
     return Camera("SIMPLE_RADIAL", width, height, (focal, width / 2, height / 2, 0.0))
 
 
-def read_focal_35mm(path: str | Path) -> float | None:
-    """The focal length an EXIF header gives in 35 mm terms; None where it does not."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with Image.open(path, formats=FORMATS) as image:
-                value = float(image.getexif().get_ifd(_EXIF_IFD).get(_FOCAL_35MM, 0))
-    except Exception:  # noqa: BLE001 - damaged headers raise anything; the picture may be fine
-        return None
-    # 0 stands for unknown; below 5 and above 2000 mm no lens is sold.
-    return value if 5 <= value <= 2000 else None
+def usual_camera(cameras: Sequence[Camera], camera_of_image: NDArray[Any]) -> Camera:
+    """The camera most images of a map were taken with; of several the first."""
+    counts = np.bincount(np.asarray(camera_of_image, dtype=np.int64), minlength=len(cameras))
+    return cameras[int(counts.argmax())]

@@ -19,19 +19,19 @@ import numpy as np
 import pycolmap
 from numpy.typing import NDArray
 
-from sfumato.core.checks import check_count, check_finite, check_shape
+from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput, SfumatoError
 from sfumato.core.geometry import cross_matrix
 from sfumato.core.lens import from_corner
 from sfumato.core.progress import Progress, silent
 from sfumato.core.types import CAMERA_MODELS, Camera, Pose
 from sfumato.server.mapping.assemble import SparseModel
+from sfumato.server.mapping.sfm_input import Matches, check_views
 
 # glog writes to stderr, where our progress bar is; only what ends the process may still speak.
 pycolmap.logging.minloglevel = 3
 
 MAX_SEED = 2**31 - 1
-Matches = Mapping[tuple[int, int], NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def reconstruct(
     `names`. No model at all is an empty list. With motions, j_from_i of every pair, the matches
     were verified before and COLMAP takes them as they are.
     """
-    _check(names, keypoints, matches, cameras, camera_of_image)
+    check_views(names, keypoints, matches, len(cameras), camera_of_image)
     check_count("seed", seed, low=0, high=MAX_SEED)
     with tempfile.TemporaryDirectory(prefix="sfumato-sfm-") as folder:
         database = Path(folder) / "database.db"
@@ -102,29 +102,19 @@ def reconstruct(
     return sorted(models, key=lambda m: (-len(m.image_names), -len(m.points)))
 
 
-def _check(
+def write_database(
+    path: Path,
     names: Sequence[str],
     keypoints: Sequence[NDArray[np.float32]],
     matches: Matches,
+    motions: Mapping[tuple[int, int], Pose],
     cameras: Sequence[CameraStart],
     camera_of_image: Sequence[int],
 ) -> None:
-    if not len(names) == len(keypoints) == len(camera_of_image):
-        raise InvalidInput("every image needs a name, keypoints and a camera.")
-    if len(set(names)) != len(names):
-        raise InvalidInput("names of images must differ.")
-    if any(not 0 <= index < len(cameras) for index in camera_of_image):
-        raise InvalidInput(f"camera_of_image must be between 0 and {len(cameras) - 1}.")
-    for points in keypoints:
-        check_shape("keypoints", points, (None, 2))
-        check_finite("keypoints", points)
-    for (first, second), rows in matches.items():
-        if not 0 <= first < second < len(names):
-            raise InvalidInput(f"a pair of images must be (i, j) with i < j < {len(names)}.")
-        check_shape("matches", rows, (None, 2))
-        size = (len(keypoints[first]), len(keypoints[second]))
-        if len(rows) and ((rows < 0).any() or (rows >= size).any()):
-            raise InvalidInput("matches must be rows of the two images' keypoints.")
+    """A COLMAP database of images, keypoints and pairs that were matched and verified here."""
+    check_views(names, keypoints, matches, len(cameras), camera_of_image)
+    _fill_database(path, names, keypoints, matches, cameras, camera_of_image)
+    _write_motions(path, matches, motions)
 
 
 def _fill_database(

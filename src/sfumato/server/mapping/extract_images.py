@@ -13,9 +13,9 @@ from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.progress import Progress, silent
 from sfumato.core.storage import write_file
 from sfumato.core.types import Features
+from sfumato.features.exif import read_focal_35mm
 from sfumato.features.extractors import extract
 from sfumato.features.folder import extract_folder, iter_folder_features, list_images
-from sfumato.server.mapping.cameras import read_focal_35mm
 
 Images = str | Path | Sequence[tuple[str, NDArray[Any]]]
 HoldOut = Callable[[str], bool]

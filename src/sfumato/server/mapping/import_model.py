@@ -10,6 +10,7 @@ from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.lens import from_corner
 from sfumato.core.progress import Progress, silent
 from sfumato.core.types import Features
+from sfumato.features.extractors import check_kind
 from sfumato.features.h5 import list_feature_names, read_features
 from sfumato.server.mapping.assemble import SparseModel, assemble_map
 from sfumato.server.mapping.map import Map
@@ -28,7 +29,8 @@ def import_map(
 ) -> Map:
     """The map of a COLMAP model; keypoint k of an image is row k of its features.
 
-    extractor must be given where the file does not say it (hloc's do not). Positions are taken
+    extractor must be given where the file does not say it (hloc's do not): any name, but that of
+    a shipped extractor only where the descriptors are of its kind. Positions are taken
     from the features file, where pixel centres are whole numbers; COLMAP's, half a pixel
     further, must agree with them. Points, poses and cameras are taken as they are.
     """
@@ -48,6 +50,7 @@ def import_map(
     found: list[Features] = []
     for done, image in enumerate(source.images, start=1):
         item = read_features(features, image.name, extractor=extractor)
+        check_kind(item.extractor, item.descriptors)
         _check_same(image, item, source, features)
         found.append(item)
         progress("reading features", done, len(source.images))

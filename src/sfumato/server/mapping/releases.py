@@ -119,7 +119,7 @@ def reconstruct_releases(
     names = sorted(releases)
     rows = [releases[name] for name in names]
     check_releases(rows)
-    cameras, has_given = _cameras(rows, focal)
+    cameras, has_given = cameras_of_releases(rows, focal)
     views = [View(release.keypoints, camera) for release, camera in zip(rows, cameras, strict=True)]
     candidates_of = Candidates(rows)
     matches, motions = compare_all(views, candidates_of, options.pairs, seed, progress)
@@ -218,7 +218,7 @@ def describe_releases(releases: Sequence[KeypointRelease]) -> dict[str, Any]:
     return facts | ({"dimensions": sorted(spaces)} if spaces else {})
 
 
-def _cameras(
+def cameras_of_releases(
     rows: Sequence[KeypointRelease], focal: float | None
 ) -> tuple[list[Camera], list[bool]]:
     """A camera for every release, and whether it came with it."""

@@ -14,6 +14,7 @@ from sfumato.core.checks import check_choice
 from sfumato.core.errors import InvalidInput, Missing
 from sfumato.datasets.faces_attributes import (
     Table,
+    fairface_tables,
     read_agedb_names,
     read_fairface,
     read_utkface,
@@ -68,7 +69,7 @@ def _recognise(root: Path) -> str:
         return "cfp-ff"
     if any(root.glob("*_ann.txt")):
         return "listed"
-    if any(root.glob("fairface_label*.csv")):
+    if fairface_tables(root):
         return "fairface"
     names = _pictures_in(root)
     if names and read_utkface(names, strict=False):

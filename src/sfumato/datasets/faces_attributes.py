@@ -46,10 +46,10 @@ def read_agedb_names(names: Sequence[str], *, strict: bool) -> Table:
 
 
 def read_fairface(root: Path) -> tuple[tuple[str, ...], Table]:
-    """fairface_label_*.csv: columns file, age, gender, race."""
+    """fairface_label_*.csv or labels.csv: columns file, age, gender, race."""
     pictures: list[str] = []
     values: dict[str, list[str]] = {name: [] for name in _FAIRFACE}
-    for file in sorted(root.glob("fairface_label*.csv")):
+    for file in fairface_tables(root):
         try:
             with file.open(encoding="utf-8", newline="") as handle:
                 rows = list(csv.DictReader(handle))
@@ -64,6 +64,11 @@ def read_fairface(root: Path) -> tuple[tuple[str, ...], Table]:
     if len(set(pictures)) != len(pictures):
         raise InvalidInput(f"{root} names a picture twice; restore its tables.")
     return tuple(pictures), {name: tuple(column) for name, column in values.items()}
+
+
+def fairface_tables(root: Path) -> list[Path]:
+    """The tables of a folder, named as FairFace names them, or labels.csv."""
+    return sorted(root.glob("fairface_label*.csv")) or [*root.glob("labels.csv")]
 
 
 def _decade(age: int) -> str:

@@ -19,6 +19,7 @@ from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.frozen import Frozen, check_extractor_name, frozen_array
 from sfumato.core.geometry import unit_vectors
 from sfumato.core.types import Features
+from sfumato.core.vector_space import vectors_as_features
 
 Doubles = NDArray[np.float64]
 
@@ -127,14 +128,4 @@ def centre(vectors: NDArray[Any], public: NDArray[Any]) -> Doubles:
 
 def as_features(vectors: NDArray[Any], embedder: str) -> Features:
     """Embeddings as the mechanisms take them: each one keypoint of a picture of one pixel."""
-    kept = check_vectors(vectors)
-    count = len(kept)
-    return Features(
-        keypoints=np.zeros((count, 2), dtype=np.float32),
-        descriptors=kept,
-        scores=np.ones(count, dtype=np.float32),
-        scales=np.ones(count, dtype=np.float32),
-        angles=np.full(count, -1, dtype=np.float32),
-        image_size=(1, 1),
-        extractor=embedder,
-    )
+    return vectors_as_features(check_vectors(vectors), embedder)

@@ -7,7 +7,6 @@ import pytest
 
 from sfumato.adversary.infer.attributes import (
     Known,
-    LearnedAttack,
     accuracy,
     infer_from_database,
     infer_from_points,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,8 @@ from sfumato_papers.harness.outcomes import RecordFile, read_records
 Rows = NDArray[np.int64]
 
 _ARRAYS = (".npz", ".npy")
-_KEYS = ("kind", "way", "strategy", "dimension", "source", "num_words", "epsilon", "seed",
-         "attribute", "attack", "pictures", "releases")  # fmt: skip
+_KEYS = ("kind", "way", "strategy", "dimension", "source", "num_words", "numbers", "epsilon",
+         "seed", "attribute", "attack", "pictures", "releases")  # fmt: skip
 
 
 def parts_of(faces: FaceSet) -> tuple[str, ...]:
@@ -65,6 +66,7 @@ def _run(settings: Settings, path: Path) -> None:
         "folds": settings.num_folds,
         "pairs": len(problem.pairs) if problem else 0,
         "attribute": settings.attribute,
+        "further": 0 if problem is None or problem.further is None else len(problem.further),
     }
     file = RecordFile(path, head, "results of other faces or embeddings", _KEYS)
     if "verification" in parts and problem is not None:
@@ -127,7 +129,21 @@ def open_problem(
         identities=_taken(faces.identities, tested) if faces.identities else (),
         values=values,
         public_values=public_values,
+        further=_further(settings, output, known.shape[1]),
     )
+
+
+def _further(settings: Settings, output: Path, dimension: int) -> NDArray[np.float32] | None:
+    """Faces that only choose directions: the largest of each picture, embedded once."""
+    if settings.further is None:
+        return None
+    kept = output / "embeddings-further.jsonl"
+    found = _embed(
+        replace(settings, several="largest", jitters=0), open_faces(settings.further), kept
+    )
+    if found.vectors.shape[1] != dimension:
+        raise Mismatch("the faces of --data and --further must have embeddings of one length.")
+    return found.vectors[found.is_found]
 
 
 def _plan(settings: Settings, faces: FaceSet) -> tuple[Rows, Rows, Pairs] | None:

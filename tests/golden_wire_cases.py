@@ -104,7 +104,7 @@ def subspaces(dimension: int, ambient: int, dtype: Any, **more: Any) -> Subspace
 
 def vectors(dimension: int, cap_bits: int, count: int = 3, **more: Any) -> VectorRelease:
     length = corner_length(dimension)
-    bits = values((count, length), np.uint8, seed=dimension) >> 3 & 1
+    bits = (values((count, length), np.uint8, seed=dimension) >> 3 & 1).astype(np.uint8)
     return VectorRelease(
         signs=bits,
         dimension=dimension,

@@ -163,6 +163,8 @@ def test_faces_are_read_by_person(tmp_path: Path) -> None:
     assert problem.test.shape == (4, 70, 70)
     assert sorted(problem.test_labels) == [0, 0, 1, 1]
     assert sorted({int(face.mean()) for face in problem.test}) == [30, 70]  # every fourth
+    few = open_problem("yaleb", tmp_path, max_test=2)
+    assert sorted(few.test_labels) == [0, 1]  # not only of the first person
 
 
 def test_what_is_not_there_is_told(tmp_path: Path, folder: Path) -> None:

@@ -219,7 +219,7 @@ class VectorCodec:
         length = corner_length(body.size_a)
         signs = unpack_bits(body.payload, body.rows * length, 1)
         return VectorRelease(
-            signs=signs.reshape(body.rows, length),
+            signs=signs.reshape(body.rows, length).astype(np.uint8),
             dimension=body.size_a,
             cap_bits=body.size_b,
             epsilon=body.epsilon,

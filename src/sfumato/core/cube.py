@@ -69,4 +69,4 @@ def _hadamard(rows: Doubles) -> Doubles:
         upper, lower = pairs[:, :, 0].copy(), pairs[:, :, 1].copy()
         pairs[:, :, 0], pairs[:, :, 1] = upper + lower, upper - lower
         step *= 2
-    return values / np.sqrt(length)
+    return np.asarray(values / np.sqrt(length))

@@ -121,7 +121,7 @@ class Settings(Checked):
     )
     num_seeds: int = option(3, "Draws of the noise for each cell.", "--seeds", low=1)
     max_train: int | None = option(None, "Only the first training pictures, for a quick look.")
-    max_test: int | None = option(None, "Only the first test pictures, for a quick look.")
+    max_test: int | None = option(None, "Only so many test pictures, for a quick look.")
 
     @property
     def chosen_epsilons(self) -> tuple[float | None, ...]:

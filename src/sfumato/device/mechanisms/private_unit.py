@@ -205,7 +205,7 @@ def as_weights(vectors: NDArray[Any]) -> NDArray[np.int64]:
         )
     turned = turn(values / largest)
     sizes = np.abs(turned).mean(axis=1, keepdims=True)
-    return np.rint(turned * (_MEAN_WEIGHT / sizes)).astype(np.int64)
+    return np.asarray(np.rint(turned * (_MEAN_WEIGHT / sizes)), dtype=np.int64)
 
 
 def best_cap_bits(epsilon: float, aim: str = "match") -> int:

@@ -93,8 +93,8 @@ def run_attributes(split: Split, attribute: str, settings: Settings, file: Recor
 
     add("majority", np.full(len(truth), attacker.majority))
     add("K-NN", infer.infer_from_points(split.points[3], attacker), way="raw")
-    learned = LearnedAttack.train(split.points[2], split.values[2])
-    add("learned", learned.infer(split.points[3]), way="raw")
+    learned = LearnedAttack.train(_seen(split.points[2], attacker), split.values[2])
+    add("learned", learned.infer(_seen(split.points[3], attacker)), way="raw")
     strategies = [*settings.strategies, *(["even"] if "hybrid+" in settings.strategies else [])]
     work: list[dict[str, Any]] = [
         {"way": "lifted", "strategy": strategy, "dimension": dimension, "seed": seed}
@@ -133,9 +133,9 @@ def _attack_lift(split: Split, attacker: infer.Known, what: dict[str, Any]) -> d
     return answers
 
 
-def _seen(lifted: tuple[Doubles, Doubles], attacker: infer.Known) -> list[Doubles]:
-    """What a trained attacker computes from subspaces: a guess at the point, the geometry, both."""
-    guess = infer.recover_points(lifted, attacker)
+def _seen(lifted: tuple[Doubles, Doubles] | Doubles, attacker: infer.Known) -> list[Doubles]:
+    """What a trained attacker computes from subspaces or points: a guess, the geometry, both."""
+    guess = lifted if isinstance(lifted, np.ndarray) else infer.recover_points(lifted, attacker)
     near = infer.class_distances(lifted, attacker)
     return [guess, near, np.concatenate([guess, near], axis=1)]
 
@@ -193,5 +193,5 @@ def _attack_vectors(split: Split, settings: Settings, add: Any) -> None:
                     for part in (2, 3)
                 )
                 add("K-NN", infer.infer_from_points(sent, attacker), **what)
-                learned = LearnedAttack.train(trained, split.values[2])
-                add("learned", learned.infer(sent), **what)
+                learned = LearnedAttack.train(_seen(trained, attacker), split.values[2])
+                add("learned", learned.infer(_seen(sent, attacker)), **what)

@@ -139,15 +139,25 @@ def report_lines(head: Row, records: Sequence[Row]) -> list[str | Table]:
         if rows:
             lines += [title, *make(rows), ""]
     notes = [*_notes(*found), PAPER]
+    if head.get("without_plus"):
+        notes.insert(0, "hybrid+ is not in the table of verification: it balances an attribute, "
+                     "and none is known of both these faces and the public ones.")  # fmt: skip
     return [*lines, *(line for note in notes for line in wrapped(note))]
 
 
 def _title(head: Mapping[str, Any]) -> str:
     lost = "".join(f"; {count}: {reason}" for reason, count in head["reasons"].items())
+    if head.get("left_out"):
+        lost += f"; {head['left_out']} files are named otherwise and left out"
+    parts = [f"{head['public']} public faces"] if head["public"] else ["a quarter is public"]
+    if head.get("further"):
+        parts.append(f"{head['further']} further ones for directions")
+    if head.get("pairs"):
+        parts.append(f"{head['pairs']} pairs")
     return (
         f"{head['data']} ({head['layout']}): {head['pictures']} pictures, {head['found']} embedded "
-        f"by {head['embedder']} ({head['dimension']}-D){lost}; {head['public']} public faces"
-        f"{', ' + str(head['pairs']) + ' pairs' if head.get('pairs') else ''}"
+        f"by {head['embedder']} ({head['dimension']}-D){lost}; {', '.join(parts)}"
+        f"{'' if head.get('centred', True) else '; not centred'}"
     )
 
 
@@ -263,8 +273,9 @@ def _notes(rows: Sequence[Any], history: Sequence[Any], attributes: Sequence[Any
             "the directions of the enrolment; p–w, w–w: the same with words; p–v, v–v: with "
             "private unit vectors of n numbers. Thresholds of a fold are chosen on the others, ± "
             "is the 95 % interval of the mean over folds. A picture without a face is never "
-            "accepted; all in percent. Lifting gives no guarantee."
+            "accepted; all in percent."
         )
+        lines.append("Lifting gives no guarantee.")
     lines.append(
         "ε is per embedding; a picture sends one, so per picture too, and k authentications cost "
         "k·ε unless answers are memoised. ω = 1; "
@@ -279,7 +290,8 @@ def _notes(rows: Sequence[Any], history: Sequence[Any], attributes: Sequence[Any
     if attributes:
         lines.append(
             "K-NN: K = 10 of the attacker's faces; learned: logistic regression on recovered "
-            "embeddings, trained on faces sent the same way; words: an attacker who knows the "
+            "embeddings and distances to faces of each value, trained on faces sent the same way, "
+            "if it beats the commonest value on held-out ones; words: an attacker who knows the "
             "database and its values; majority: who saw nothing. Right answers in percent, with "
             "Wilson's 95 % interval."
         )

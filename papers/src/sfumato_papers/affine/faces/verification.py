@@ -51,17 +51,27 @@ class Settings(Checked):
     )
     embedder: str = option("dlib", "dlib, a network *.onnx, or embeddings *.npz or *.npy.")
     cropped: bool = option(False, "Each picture is a face: look for none.", "--cropped")
-    several: str = option("refuse", "With several faces in a picture: refuse, largest or surest.")
+    several: str = option(
+        "refuse", "With several faces in a picture: refuse, largest, central or surest."
+    )
+    unfound: str = option(
+        "refuse",
+        "Where no face is found: refuse, search (again, closer) or centre (of the picture).",
+    )
+    at_most: int | None = option(None, "So many pictures of DATA, for a quick look.", low=2)
     jitters: int = option(0, "Changed copies that dlib averages.")
-    database: Path | None = option(None, "Faces of other people, the public ones; same embedder.")
+    database: Path | None = option(
+        None, "Faces of other people, the public ones; rest: LFW's people who are in no pair."
+    )
     public_people: int = option(
         10, "Without --database: so many people of DATA are the public ones."
     )
     num_folds: int = option(10, "Folds of drawn pairs.", "--folds")
     num_pairs: int = option(100, "Drawn pairs of each kind in each fold.", "--pairs")
-    is_centred: bool = option(
-        True, "Send embeddings as seen from the public mean.", "--centre/--no-centre"
-    )
+    centre: str = option(
+        "auto", "Send embeddings as seen from the public mean: yes, no, or auto, chosen on the "
+        "public faces.", choices=("auto", "yes", "no"),
+    )  # fmt: skip
     strategies: tuple[str, ...] = option(
         STRATEGIES, "How to lift, several.", "--strategy", choices=STRATEGIES
     )
@@ -114,6 +124,7 @@ class Problem:
     values: tuple[str, ...] | None = None
     public_values: tuple[str, ...] | None = None
     further: NDArray[Any] | None = None
+    is_centred: bool = True
     _words: dict[tuple[str, int], Dictionary] = field(default_factory=dict)
 
     @cached_property

@@ -11,12 +11,13 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.cube import corner_length, turn, turn_back
-from sfumato.core.errors import InvalidInput, MalformedRelease, Mismatch
+from sfumato.core.errors import InvalidInput, MalformedRelease, Mismatch, NotPrivate
 from sfumato.core.odds import exp_bounds
 from sfumato.core.randomness import SecureRandom, SeededRandom
 from sfumato.core.vector_space import VectorSpace, vectors_as_features
 from sfumato.device.mechanisms.corner_ranking import CornerRanking
 from sfumato.device.mechanisms.private_unit import CornerSampler, as_weights, best_cap_bits
+from sfumato.device.protect import send
 from sfumato.privacy.law import output_law
 
 GENERATOR = np.random.default_rng(3)
@@ -214,3 +215,15 @@ def test_a_header_with_an_impossible_dimension_is_refused_before_anything_is_all
     data[20:24] = (1 << 31).to_bytes(4, "little")
     with pytest.raises(MalformedRelease, match="dimension must be between"):
         sf.Release.from_bytes(bytes(data))
+
+
+def test_a_release_with_another_cap_than_announced_is_refused() -> None:
+    class Larger(sf.PrivUnit):
+        def release(self, features: Any, **options: Any) -> Any:
+            return sf.PrivUnit(self.epsilon, self.dimension, cap_bits=1).release(
+                features, **options
+            )
+
+    features = vectors_as_features(np.ones((1, 16)), "mine")
+    with pytest.raises(NotPrivate, match="announced 64 caps and released with 2\\^1"):
+        send(features, Larger(8, 16), rng=SecureRandom())

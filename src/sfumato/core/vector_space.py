@@ -35,7 +35,7 @@ class VectorSpace(Frozen):
     extractor   whose vectors these are
 
     >>> public = np.random.default_rng(0).normal(size=(100, 16))
-    >>> VectorSpace.fit(public, 8, extractor="mine")
+    >>> sf.VectorSpace.fit(public, 8, extractor="mine")
     VectorSpace(mine, 16 → 8 numbers)
     """
 

@@ -95,7 +95,7 @@ def some_faces(faces: FaceSet, count: int) -> FaceSet:
     if len(faces) <= count:
         return faces
     if faces.pairs is not None:
-        return _some_pairs(faces, count)
+        return _some_pairs(faces, faces.pairs, count)
     groups = list(dict.fromkeys(faces.identities)) or list(faces.pictures)
     keep = max(2, count * len(groups) // len(faces))
     chosen = {groups[int(i * len(groups) / keep)] for i in range(keep)}
@@ -104,21 +104,19 @@ def some_faces(faces: FaceSet, count: int) -> FaceSet:
     return _taken(faces, rows, None)
 
 
-def _some_pairs(faces: FaceSet, count: int) -> FaceSet:
-    pairs = faces.pairs
-    assert pairs is not None
+def _some_pairs(faces: FaceSet, pairs: Pairs, count: int) -> FaceSet:
     step = len(faces) / count
     kept: list[int] = []
     for fold in range(pairs.num_folds):
         for same in (True, False):
-            rows = np.flatnonzero((pairs.folds == fold) & (pairs.same == same))
-            kept += [int(rows[int(i * step)]) for i in range(max(int(len(rows) / step), 1))]
-    first, second = pairs.first[kept], pairs.second[kept]
-    rows = sorted({*first.tolist(), *second.tolist()})
+            alike = np.flatnonzero((pairs.folds == fold) & (pairs.same == same)).tolist()
+            kept += [alike[int(i * step)] for i in range(max(int(len(alike) / step), 1))]
+    first, second = pairs.first[kept].tolist(), pairs.second[kept].tolist()
+    rows = sorted({*first, *second})
     place = {row: number for number, row in enumerate(rows)}
     fewer = Pairs(
-        np.array([place[row] for row in first.tolist()]),
-        np.array([place[row] for row in second.tolist()]),
+        np.array([place[row] for row in first]),
+        np.array([place[row] for row in second]),
         pairs.same[kept],
         pairs.folds[kept],
     )

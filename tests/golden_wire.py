@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from golden_wire_cases import FINGERPRINT, cases
+from sfumato.core.cube import corner_length
 from sfumato.core.releases import (
     CandidateRelease,
     CodeRelease,
@@ -27,6 +28,7 @@ from sfumato.core.releases import (
     PlainRelease,
     Release,
     SubspaceRelease,
+    VectorRelease,
     WordRelease,
 )
 from sfumato.core.types import Camera
@@ -60,6 +62,10 @@ def content(release: Release) -> dict[str, Any]:
         out |= {"type": release.offsets.dtype.name, "ambient": release.offsets.shape[1]}
         out |= {"dimension": release.dimension}
         out |= {"offsets": release.offsets.tolist(), "bases": release.bases.tolist()}
+    elif isinstance(release, VectorRelease):
+        out |= {"dimension": release.dimension, "cap_bits": release.cap_bits}
+        out |= {"epsilon": release.epsilon, "space": release.space}
+        out["signs"] = release.signs.tolist()
     elif isinstance(release, CodeRelease):
         out |= {"encoder": release.encoder, "epsilon": _number(release.epsilon)}
         out |= {"num_values": release.num_values, "num_positions": release.num_positions}
@@ -101,6 +107,13 @@ def release_of(told: dict[str, Any]) -> Release:
             num_words=told["num_words"],
             dictionary=told["dictionary"],
             epsilon=float(told["epsilon"]),
+            **common,
+        )
+    if kind == "vectors":
+        length = corner_length(told["dimension"])
+        return VectorRelease(
+            signs=np.array(told["signs"], dtype=np.uint8).reshape(count, length),
+            **{name: told[name] for name in ("dimension", "cap_bits", "epsilon", "space")},
             **common,
         )
     if kind == "candidates":

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.cube import corner_length
 from sfumato.core.releases import (
     CandidateRelease,
     CodeRelease,
     PlainRelease,
     Release,
     SubspaceRelease,
+    VectorRelease,
     WordRelease,
 )
 from sfumato.core.types import CAMERA_MODELS, Camera
@@ -100,6 +102,17 @@ def subspaces(dimension: int, ambient: int, dtype: Any, **more: Any) -> Subspace
     )
 
 
+def vectors(dimension: int, cap_bits: int, count: int = 3, **more: Any) -> VectorRelease:
+    length = corner_length(dimension)
+    bits = (values((count, length), np.uint8, seed=dimension) >> 3 & 1).astype(np.uint8)
+    return VectorRelease(
+        signs=bits,
+        dimension=dimension,
+        cap_bits=cap_bits,
+        **{"epsilon": 10.0, "space": FINGERPRINT, **place(count), **more},
+    )
+
+
 def codes(num_values: int, num_positions: int, sent: list[int], **more: Any) -> CodeRelease:
     """Codes that contain the smallest and the largest value where there is room for both."""
     picked = [step % num_values for step in steps(len(sent))]
@@ -173,6 +186,10 @@ def cases() -> dict[str, Release]:
     out["subspaces-camera"] = subspaces(
         1, 3, np.float32, camera=Camera("PINHOLE", 640, 480, PARAMS[:4])
     )
+    for dimension, bits in ((2, 1), (16, 16), (17, 9), (128, 9), (1024, 62)):
+        out[f"vectors-{dimension}-{bits}"] = vectors(dimension, bits)
+    out["vectors-one"] = vectors(32, 3, 1, space="0" * 64, epsilon=0.5)
+    out["vectors-empty"] = vectors(128, 9, 0)
     for num_values in (2, 3, 16, 17, 255, 256, 257, 65_537):
         out[f"codes-{num_values}"] = codes(num_values, 6, list(range(6)))
         out[f"codes-{num_values}-partial"] = codes(num_values, 100, [0, 7, 50, 98, 99])

@@ -27,6 +27,7 @@ WITH_EPSILON: dict[str, Any] = {
     "SubsetMechanism": SUBSET,
     "MemoisedSubset": sf.MemoisedSubset(SUBSET),
     "Naive": sf.Naive(1.0, 2),
+    "PrivUnit": sf.PrivUnit(1.0, 128),
 }
 WITHOUT_EPSILON: dict[str, Any] = {
     "Plain": sf.Plain(),

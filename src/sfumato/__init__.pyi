@@ -19,6 +19,7 @@ from .core.randomness import check_source as check_source
 from .core.releases import PlainRelease as PlainRelease
 from .core.releases import Release as Release
 from .core.releases import SubspaceRelease as SubspaceRelease
+from .core.releases import VectorRelease as VectorRelease
 from .core.releases import WordRelease as WordRelease
 from .core.spending import epsilon_per_answer as epsilon_per_answer
 from .core.types import NOT_PROTECTED as NOT_PROTECTED
@@ -27,6 +28,7 @@ from .core.types import Features as Features
 from .core.types import Localization as Localization
 from .core.types import Pose as Pose
 from .core.types import PrivacyEvent as PrivacyEvent
+from .core.vector_space import VectorSpace as VectorSpace
 from .detectors import Boxes as Boxes
 from .detectors import Detector as Detector
 from .device.filters import ConstantCount as ConstantCount
@@ -42,6 +44,7 @@ from .device.mechanisms import MemoisedLifting as MemoisedLifting
 from .device.mechanisms import MemoisedSubset as MemoisedSubset
 from .device.mechanisms import Naive as Naive
 from .device.mechanisms import Plain as Plain
+from .device.mechanisms import PrivUnit as PrivUnit
 from .device.mechanisms import Quantize as Quantize
 from .device.mechanisms import SubsetMechanism as SubsetMechanism
 from .device.mechanisms import SubspaceLifting as SubspaceLifting

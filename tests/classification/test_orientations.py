@@ -181,3 +181,17 @@ def test_bad_pictures_and_files_are_refused(kind: Any) -> None:
             kind.from_arrays({**arrays, name: arrays[name] * 0})
     with pytest.raises(InvalidInput, match="make a new one"):
         kind.from_arrays({**arrays, "whole": [4, 3, 0, 9999, 28]})
+
+
+def test_a_contrast_chosen_on_training_pictures_sets_bits_where_light_is_soft() -> None:
+    """Smooth pictures as Yale B's: at the fixed contrast nearly every bit is 0."""
+    generator = np.random.default_rng(0)
+    down, across = np.mgrid[:28, :28] / 28
+    waves = generator.uniform(1, 4, (20, 2, 1, 1))
+    soft = 110 + 60 * np.sin(2 * waves[:, 0] * down + 2 * waves[:, 1] * across)
+    fixed = OrientationBits().fit_transform(soft).mean()
+    chosen = OrientationBits.for_pictures(soft)
+    assert fixed < 0.03
+    assert 0.1 < chosen.transform(soft).mean() < 0.5
+    again = OrientationBits.from_arrays(chosen.to_arrays())
+    assert again.contrast == chosen.contrast < 0.1

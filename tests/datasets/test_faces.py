@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from sfumato.core.errors import InvalidInput, Missing
-from sfumato.datasets.faces import open_faces
+from sfumato.datasets.faces import open_faces, people_in_no_pair, some_faces
 
 
 def touch(path: Path) -> None:
@@ -108,6 +108,12 @@ def test_attributes_in_names_and_tables(tmp_path: Path) -> None:
     touch(utk / "61_1_20170109142408075.jpg")  # UTKFace has such names
     with pytest.raises(InvalidInput, match="named age_gender_race_date, 1 of 3 are not"):
         open_faces(utk, "utkface")
+    for number in range(200):
+        touch(utk / f"{number % 90}_0_1_2017{number:013d}.jpg")
+    found = open_faces(utk)  # one in a hundred may be misnamed: named, and left out
+    assert found.layout == "utkface"
+    assert found.left_out == ("61_1_20170109142408075.jpg",)
+    assert len(found) == len(found.attributes["race"]) == 202
     age = tmp_path / "agedb"
     touch(age / "0_MariaCallas_35_f.jpg")
     touch(age / "1_AnnaB_C_71_m.jpg")
@@ -124,6 +130,9 @@ def test_attributes_in_names_and_tables(tmp_path: Path) -> None:
     found = open_faces(fair)
     assert found.pictures == ("val/1.jpg", "val/2.jpg")
     assert found.attributes["race"] == ("East Asian", "White")
+    table.rename(fair / "labels.csv")
+    assert open_faces(fair).attributes == found.attributes
+    (fair / "labels.csv").rename(table)
     for broken in (head + "val/1.jpg,3-9,Male", head + "../1.jpg,3-9,Male,White,True", "a\n1\n"):
         table.write_text(broken)
         with pytest.raises(InvalidInput, match="must have columns"):
@@ -137,3 +146,47 @@ def test_what_is_not_there_is_one_sentence(tmp_path: Path) -> None:
         open_faces(tmp_path, "vggface")
     with pytest.raises(InvalidInput, match="at least two people, it has 0"):
         open_faces(tmp_path)
+
+
+def test_public_faces_of_lfw_are_its_people_in_no_pair(tmp_path: Path) -> None:
+    text = "2\t1\nAnna\t1\t2\nAnna\t1\tBert\t3\nCleo\t1\t4\nCleo\t2\tDora\t1\n"
+    (tmp_path / "pairs.txt").write_text(text)
+    for name in ("Anna", "Bert", "Emil", "Faye"):
+        touch(tmp_path / "lfw" / name / f"{name}_0001.jpg")
+    rest = people_in_no_pair(tmp_path)
+    assert rest.pictures == ("lfw/Emil/Emil_0001.jpg", "lfw/Faye/Faye_0001.jpg")
+    assert rest.identities == ("Emil", "Faye")
+    for name in ("Emil", "Faye"):
+        (tmp_path / "lfw" / name / f"{name}_0001.jpg").unlink()
+    with pytest.raises(InvalidInput, match="is in a pair; give a folder"):
+        people_in_no_pair(tmp_path)
+    touch(tmp_path / "other" / "a" / "1.png")
+    touch(tmp_path / "other" / "b" / "1.png")
+    with pytest.raises(InvalidInput, match="only LFW has"):
+        people_in_no_pair(tmp_path / "other")
+
+
+def test_a_part_of_the_faces_has_whole_people_from_everywhere(tmp_path: Path) -> None:
+    for person in range(20):
+        for number in range(3):
+            touch(tmp_path / "p" / f"s{person}" / f"{number}.png")
+    part = some_faces(open_faces(tmp_path / "p"), 15)
+    assert len(part) == 15
+    assert [part.identities.count(who) for who in dict.fromkeys(part.identities)] == [3] * 5
+    assert {int(who[1:]) // 10 for who in part.identities} == {0, 1}
+    assert some_faces(part, 100) is part
+    with pytest.raises(InvalidInput, match="at least 2"):
+        some_faces(part, 1)
+
+
+def test_a_part_of_a_set_with_pairs_keeps_every_fold_and_kind(tmp_path: Path) -> None:
+    file = tmp_path / "agedb_30_ann.txt"
+    file.write_text("".join(f"{i % 2} im/{i}.jpg im/{i + 1}.jpg\n" for i in range(400)))
+    whole = open_faces(tmp_path)
+    part = some_faces(whole, 100)
+    assert part.pairs is not None
+    assert part.pairs.num_folds == 10
+    assert len(part.pairs) == 80
+    assert len(part) < 200
+    first = part.pictures[part.pairs.first[0]]
+    assert first in whole.pictures

@@ -17,6 +17,7 @@ from sfumato.device.mechanisms import (
     MemoisedSubset,
     Naive,
     Plain,
+    PrivUnit,
     Quantize,
     SubsetMechanism,
     SubspaceLifting,
@@ -47,6 +48,7 @@ MECHANISMS: dict[str, tuple[Mechanism, Any]] = {
     "random lifting": (SubspaceLifting("random", 3), bytes_features),
     "sub-hybrid lifting": (SubspaceLifting("sub-hybrid", 4, DICTIONARY), float_features),
     "naive": (Naive(10.0, 2), bytes_features),
+    "private unit": (PrivUnit(8.0, 8), float_features),
 }
 
 

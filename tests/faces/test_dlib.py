@@ -12,7 +12,7 @@ import pytest
 from sfumato.core.errors import DamagedFile, InvalidInput, Missing
 from sfumato.faces import dlib_network
 from sfumato.faces.alignment import ARCFACE_EYES, Sizing, align_eyes, enlarge
-from sfumato.faces.dlib_network import DlibFaces, DlibFinder
+from sfumato.faces.dlib_network import SEVERAL, DlibFaces, DlibFinder, choose_face
 from support import hide_packages, photograph
 
 
@@ -20,9 +20,17 @@ class _Box:
     def __init__(self, left: int, top: int, right: int, bottom: int) -> None:
         self.corners = (left, top, right, bottom)
 
-    def area(self) -> int:
-        left, top, right, bottom = self.corners
-        return (right - left) * (bottom - top)
+    def left(self) -> int:
+        return self.corners[0]
+
+    def top(self) -> int:
+        return self.corners[1]
+
+    def right(self) -> int:
+        return self.corners[2]
+
+    def bottom(self) -> int:
+        return self.corners[3]
 
 
 def pretend(monkeypatch: pytest.MonkeyPatch, boxes: list[_Box]) -> None:
@@ -62,6 +70,42 @@ def test_no_face_and_two_faces_are_one_sentence_each(monkeypatch: pytest.MonkeyP
     assert DlibFinder(several="surest").find(PICTURE).eyes.tolist() == [[1.0, 0.0], [9.0, 0.0]]
     with pytest.raises(InvalidInput, match="several must be one of"):
         DlibFinder(several="all")
+
+
+def test_the_central_face_is_neither_the_largest_nor_the_surest_one() -> None:
+    bystander, subject, crowd = (0, 0, 60, 60), (40, 45, 65, 70), (90, 0, 99, 9)
+    boxes, scores = [bystander, subject, crowd], [1.0, 0.5, 2.0]
+    chosen = {way: choose_face(boxes, scores, (100, 112), way) for way in SEVERAL[1:]}
+    assert chosen == {"largest": 0, "surest": 2, "central": 1}
+
+
+def test_where_no_face_is_found_one_can_look_closer_or_take_the_middle(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[tuple[int, float]] = []
+
+    def run(_image: Any, times: int, low: float) -> Any:
+        asked.append((times, low))
+        return ([_Box(1, 2, 31, 32)], [low], []) if low < 0 else ([], [], [])
+
+    pretend(monkeypatch, [])
+    fake = dlib_network._open()[0]
+    fake.get_frontal_face_detector = lambda: SimpleNamespace(run=run)
+    with pytest.raises(InvalidInput, match="none was found"):
+        DlibFinder().find(PICTURE)
+    assert asked == [(0, 0.0)]
+    assert DlibFinder(unfound="search").find(PICTURE).eyes.tolist() == [[2.0, 2.0], [30.0, 2.0]]
+    assert asked[1:] == [(0, 0.0), (1, 0.0), (1, -0.5)]
+
+    pretend(monkeypatch, [])
+    with pytest.raises(InvalidInput, match="none was found"):
+        DlibFinder(unfound="search").find(PICTURE)
+    finder = DlibFinder(unfound="centre", sizing=Sizing(shorter=92, border=0))
+    left, right = finder.find(PICTURE).eyes[:, 0]
+    assert (left + right) / 2 == pytest.approx(46, abs=1)
+    assert right - left == pytest.approx(0.45 * 92, abs=4)
+    with pytest.raises(InvalidInput, match="unfound must be one of"):
+        DlibFinder(unfound="guess")
 
 
 def test_a_cropped_picture_is_the_face(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from sfumato.faces.embeddings import (
     Embeddings,
     as_features,
     centre,
+    centring_helps,
     check_vectors,
     load_embeddings,
 )
@@ -127,3 +128,14 @@ def test_networks_that_do_not_embed_are_refused(tmp_path: Path) -> None:
 def test_numbers_too_large_for_an_embedding_are_refused_without_a_warning() -> None:
     with pytest.raises(InvalidInput, match="must be finite"):
         check_vectors(np.full((1, 4), 1e300))
+
+
+def test_centring_is_chosen_on_the_public_people() -> None:
+    generator = np.random.default_rng(0)
+    who = tuple(f"p{i}" for i in range(12) for _ in range(5))
+    people = np.repeat(generator.normal(size=(12, 16)), 5, axis=0)
+    apart = people + 0.3 * generator.normal(size=(60, 16))
+    common = np.full(16, 8.0)
+    assert centring_helps(apart + common * (1 + 0.3 * generator.normal(size=(60, 1))), who)
+    assert centring_helps(apart, ())  # nobody knows who they are
+    assert centring_helps(apart[:3], ("a", "b", "c"))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from commands import sfumato_json
+from commands import sfumato, sfumato_json
 from sfumato.classification.validation import hold_out
 from sfumato.core.accounting import Composition, PrivateAnswer
 from sfumato.core.errors import InvalidInput, Mismatch, Missing
@@ -163,6 +163,8 @@ def test_faces_are_read_by_person(tmp_path: Path) -> None:
     assert problem.test.shape == (4, 70, 70)
     assert sorted(problem.test_labels) == [0, 0, 1, 1]
     assert sorted({int(face.mean()) for face in problem.test}) == [30, 70]  # every fourth
+    few = open_problem("yaleb", tmp_path, max_test=2)
+    assert sorted(few.test_labels) == [0, 1]  # not only of the first person
 
 
 def test_what_is_not_there_is_told(tmp_path: Path, folder: Path) -> None:
@@ -189,3 +191,23 @@ def test_the_command_prints_the_table_and_draws(
     assert {row["exact_per_picture"] for row in result["rows"]} == {exact, None}
     assert all(row["not_protected"] == "labels" for row in result["rows"])
     assert Path(result["plot"]).stat().st_size > 1000
+
+
+def test_yale_is_said_to_be_split_otherwise_and_its_contrast_is_chosen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    generator = np.random.default_rng(0)
+    for label, person in enumerate(("yaleB01", "yaleB02")):
+        (tmp_path / "faces" / person).mkdir(parents=True)
+        for number in range(24):
+            soft = 90 + 40 * np.sin(np.arange(96)[:, None] / (9 + 6 * label) + np.arange(84) / 20)
+            picture = np.clip(soft + generator.normal(0, 1, (96, 84)), 0, 255).astype(np.uint8)
+            file = tmp_path / "faces" / person / f"{person}_P00A+{number:03}E+00.pgm"
+            cv2.imwrite(str(file), picture)
+    words = ("experiment", "classification", "--dataset", "yaleb", "--data", tmp_path / "faces",
+             "--recipe", "sfumato", "--epsilon", "2", "--seeds", "1", "-o", tmp_path / "out",
+             "--learner", "naive-bayes")  # fmt: skip
+    assert sfumato(*words) == 0
+    assert "the paper's split is another one" in capsys.readouterr().out
+    kept = [file for file in (tmp_path / "out").iterdir() if file.suffix == ".jsonl"]
+    assert "orientation-bits-fitted" in kept[0].read_text()

@@ -56,6 +56,11 @@ def test_verification_and_history(
     assert "ε is per embedding" in shown
     assert "Not protected" in shown
     assert "Lifting gives no guarantee." in shown
+    assert "hybrid+ is not in the table of verification" in shown.replace("\n", " ")
+    vectors = {(r["way"], r["numbers"]): r for r in told["verification"] if r["numbers"]}
+    assert set(vectors) == {("p–v", 32), ("v–v", 32)}
+    assert vectors["p–v", 32]["accuracy"] > 0.8
+    assert vectors["p–v", 32]["accuracy"] > vectors["v–v", 32]["accuracy"]
 
 
 def test_other_embeddings_do_not_continue_a_file(
@@ -112,7 +117,10 @@ def test_attributes_of_a_folder_in_utkface_layout(
     assert rows["lifted", "random", "learned"] > 0.8
     assert rows["lifted", "hybrid+", "words"] == 1.0
     assert rows["lifted", "hybrid", "words"] == guess
+    assert rows["vectors", None, "learned"] >= guess - 0.1
     assert told["history"] == told["verification"] == []
+    assert sfumato("experiment", "faces", "--evaluate", tmp_path / "out" / "faces.jsonl") == 0
+    assert "a quarter is public" in capsys.readouterr().out
     embeddings = (tmp_path / "out" / "embeddings.jsonl").read_text().splitlines()
     assert json.loads(embeddings[0])["cropped"] is True
     assert len(embeddings) == 241
@@ -136,6 +144,9 @@ def test_bad_input_is_one_sentence(
         (("--data", folder, "--strategy", "sub-hybrid"), "strategy must be one of"),
         (("--data", folder, "--epsilon", "0"), "epsilon must be above 0"),
         (("--data", folder, "--public-people", "34"), "somebody must be left"),
+        (("--data", folder, "--at-most", "1"), "at-most must be at least 2"),
+        (("--data", folder, "--vector-dimension", "33"), "no embedding has more numbers"),
+        (("--data", folder, "--centre", "maybe"), "centre must be one of auto, yes, no"),
         (("--data", folder, "--public-people", "0"), "lifting needs public faces"),
         (("--data", folder, "--public-people", "20"), "at least 20 people"),
         (("--data", folder, "--embedder", "vgg"), "--embedder must be dlib or a file"),

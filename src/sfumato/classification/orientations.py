@@ -19,6 +19,10 @@ from sfumato.core.errors import InvalidInput
 Matrix = NDArray[np.float32]
 
 _BLUR = 1.0  # σ in pixels, before derivatives are taken
+#: What `for_pictures` chooses from, and the share of bits it wants to be set.
+CONTRASTS = (0.1, 0.05, 0.025, 0.0125, 0.00625)
+_BITS_SET = 0.25
+_MOST_LOOKED_AT = 500
 _MAX_SIDE = 4096  # of pictures that a file announces
 
 
@@ -142,7 +146,8 @@ class OrientationBits(_EdgeEncoder):
     num_directions  of the gradient, from 0° to 360°: dark to bright is not bright to dark
     reach           pixels to each side of a cell where an edge still counts for it
     stride          pixels between cells; a larger one sends fewer bits
-    contrast        the weakest edge that counts, as a change per pixel of the full contrast
+    contrast        the weakest edge that counts, as a change per pixel of the full contrast;
+                    pictures with soft light need a lower one, see `for_pictures`
 
     >>> dark_above = np.zeros((1, 13, 13))
     >>> dark_above[:, 6:] = 255
@@ -160,6 +165,24 @@ class OrientationBits(_EdgeEncoder):
     reach: int = 2
     stride: int = 2
     contrast: float = 0.1
+
+    @classmethod
+    def for_pictures(cls, pictures: Any, num_directions: int = 16, **settings: Any) -> Self:
+        """An encoder whose contrast suits these training pictures, fitted to their size.
+
+        Of the contrasts tried, the one that sets nearest to a quarter of the bits: a bit that is
+        nearly always 0 says nothing, and randomized response costs the same. The contrast is one
+        number learned from the training pictures, which must be yours to show or public.
+
+        >>> faint = np.zeros((4, 13, 13))
+        >>> faint[:, 6:] = 20
+        >>> OrientationBits.for_pictures(faint, 2).contrast
+        0.0125
+        """
+        made = [cls(num_directions, contrast=contrast, **settings) for contrast in CONTRASTS]
+        some = np.asarray(pictures)[:: max(len(pictures) // _MOST_LOOKED_AT, 1)]
+        shares = [float(encoder.fit_transform(some).mean()) for encoder in made]
+        return made[int(np.argmin(np.abs(np.array(shares) - _BITS_SET)))].fit(pictures)
 
     def _prepare(self, shape: Shape) -> None:
         super()._prepare(shape)

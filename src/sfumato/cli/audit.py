@@ -23,8 +23,9 @@ from sfumato.privacy.program import ProgramSubject
 from sfumato.privacy.report import AuditReport
 from sfumato.privacy.sampled import SampledSubject
 from sfumato.privacy.subjects import ResponseSubject, Subject, SubsetSubject
+from sfumato.privacy.unit_vectors import UnitSubject
 
-SHIPPED = "--mechanism=subset,randomized-response,sampled-response"
+SHIPPED = "--mechanism=subset,randomized-response,sampled-response,private-unit"
 
 
 @applies(
@@ -33,6 +34,8 @@ SHIPPED = "--mechanism=subset,randomized-response,sampled-response"
         "--subset-size": "--mechanism=subset,sampled-response",
         "--mechanism-options --dictionary": f"not {SHIPPED}",
         "--together --program": "--mechanism=subset",
+        "--words": "not --mechanism=private-unit",
+        "--vector-dimension": "--mechanism=private-unit",
     }
 )
 def run(
@@ -48,11 +51,15 @@ def run(
     mechanism: Annotated[
         str,
         option(
-            "subset, randomized-response, sampled-response (ε of a whole picture of 3 codes), or "
-            "module:name of your own (see docs/add-your-own.md).",
+            "subset, randomized-response, sampled-response (ε of a whole picture of 3 codes), "
+            "private-unit (ε of a whole vector), or module:name of your own (see "
+            "docs/add-your-own.md).",
             metavar="NAME",
         ),
     ] = "subset",
+    vector_dimension: Annotated[
+        int, option("Numbers of a vector, for private-unit.", metavar="N")
+    ] = 128,
     mechanism_options: MechanismOptions = None,
     dictionary: opt.Dictionary = DEFAULT_DICTIONARY,
     draws: Annotated[
@@ -81,6 +88,8 @@ def run(
         subject = _own(mechanism, read_options(mechanism_options), dictionary, words)
     elif program is not None:
         subject = ProgramSubject(program, epsilon, 8 if words is None else words, subset_size)
+    elif mechanism == "private-unit":
+        subject = UnitSubject(epsilon, vector_dimension)
     else:
         subject = _subject(mechanism, epsilon, 8 if words is None else words, subset_size)
     with long_work() as progress:
@@ -118,8 +127,8 @@ def _subject(mechanism: str, epsilon: float, words: int, subset_size: int) -> Su
     if mechanism == "sampled-response":
         return SampledSubject(epsilon, words, subset_size)
     raise InvalidInput(
-        "mechanism must be subset, randomized-response, sampled-response or module:name, got "
-        f"{mechanism!r}."
+        "mechanism must be subset, randomized-response, sampled-response, private-unit or "
+        f"module:name, got {mechanism!r}."
     )
 
 

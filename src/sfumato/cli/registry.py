@@ -101,6 +101,12 @@ COMMANDS: dict[str, tuple[str, str] | LazyGroup] = {
         train=("classify:train", "Learn a classifier from releases."),
         predict=("classify:predict", "Classify pictures that are here, or releases."),
     ),
+    "faces": _group(
+        "Send an embedding of a face under one ε, and compare it with another.",
+        space=("faces:space", "Make the public map that embeddings are sent through."),
+        protect=("faces:protect", "Send one embedding as a private unit vector."),
+        verify=("faces:verify", "Compare an enrolled face with a release."),
+    ),
     "serve": ("serve:run", "Serve maps to devices that send releases, never pictures."),
     "store": _group(
         "Check, repair, back up and restore a service's folder.",

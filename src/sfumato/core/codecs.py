@@ -15,12 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.bits import bit_width, pack_bits, packed_length, unpack_bits
+from sfumato.core.cube import corner_length
 from sfumato.core.releases import (
     CandidateRelease,
     CodeRelease,
     PlainRelease,
     Release,
     SubspaceRelease,
+    VectorRelease,
     WordRelease,
 )
 
@@ -194,6 +196,38 @@ class CodeCodec:
         )
 
 
+class VectorCodec:
+    """Size a is n, size b is k; a row has L bits, which follow from n."""
+
+    number = 6
+    flags = 0
+
+    def length(self, body: Body) -> int:
+        return packed_length(body.rows * corner_length(body.size_a), 2)
+
+    def write(self, release: VectorRelease) -> Body:
+        return Body(
+            rows=len(release),
+            size_a=release.dimension,
+            size_b=release.cap_bits,
+            epsilon=release.epsilon,
+            fingerprint=bytes.fromhex(release.space),
+            payload=pack_bits(release.signs, 1),
+        )
+
+    def read(self, body: Body, common: dict[str, Any]) -> VectorRelease:
+        length = corner_length(body.size_a)
+        signs = unpack_bits(body.payload, body.rows * length, 1)
+        return VectorRelease(
+            signs=signs.reshape(body.rows, length).astype(np.uint8),
+            dimension=body.size_a,
+            cap_bits=body.size_b,
+            epsilon=body.epsilon,
+            space=body.fingerprint.hex(),
+            **common,
+        )
+
+
 def _little_endian(array: NDArray[Any]) -> bytes:
     return array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
 
@@ -205,4 +239,5 @@ CODECS: dict[str, Codec] = {
     "candidates": CandidateCodec(),
     "subspaces": SubspaceCodec(),
     "codes": CodeCodec(),
+    "vectors": VectorCodec(),
 }

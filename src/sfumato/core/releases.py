@@ -20,6 +20,7 @@ from sfumato.core.frozen import check_extractor_name, frozen_array
 from sfumato.core.release_base import KeypointRelease as KeypointRelease
 from sfumato.core.release_base import Release as Release
 from sfumato.core.text import epsilon_text
+from sfumato.core.vector_release import VectorRelease as VectorRelease
 
 MAX_WORDS = 1 << 24
 MAX_DIMENSION = 1 << 14

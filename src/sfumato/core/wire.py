@@ -3,13 +3,14 @@
     offset size
        0    4   magic "SFUM"
        4    1   version
-       5    1   kind: 1 plain, 2 words, 3 candidates, 4 subspaces, 5 codes
+       5    1   kind: 1 plain, 2 words, 3 candidates, 4 subspaces, 5 codes,
+                6 vectors
        6    1   flags: 1 reproducible, 2 float32 payload, 4 float16 payload, 8 labelled
        7    1   camera model (0: none), followed after the header by its parameters
        8    4   N, rows
       12    8   picture width, height (0, 0 for codes)
       20    8   two sizes: plain D, 0 · words |K|, ω · candidates D, ω · subspaces n, m ·
-                codes: positions, values
+                codes: positions, values · vectors n, k
       28    8   ε as a double; 0 where no guarantee exists
       36   24   extractor, ASCII, padded with zeros
       60   32   fingerprint of the dictionary, or zeros
@@ -175,13 +176,20 @@ def read_header(data: bytes | memoryview) -> Header:
         )
     header = Header(*fields)
     if header.kind not in _KIND_OF_NUMBER:
-        raise MalformedRelease(f"unknown kind of release {header.kind}.")
+        raise MalformedRelease(
+            f"unknown kind of release {header.kind}, this sfumato reads 1 to "
+            f"{max(_KIND_OF_NUMBER)}; update it to read newer ones."
+        )
     if header.camera and header.camera not in list(CameraModel):
         raise MalformedRelease(f"unknown camera model {header.camera}.")
     known_flags = REPRODUCIBLE | header.codec.flags
     if header.flags & ~known_flags or (header.flags & FLOAT32 and header.flags & FLOAT16):
         raise MalformedRelease(f"unknown flags {header.flags:#x}.")
-    if header.length != (expected := header.message_length()):
+    try:
+        expected = header.message_length()
+    except InvalidInput as error:  # a size that no release of this kind has
+        raise MalformedRelease(f"not a valid release: {error}") from None
+    if header.length != expected:
         raise MalformedRelease(
             f"the header announces {header.length} bytes, its own fields make {expected}."
         )

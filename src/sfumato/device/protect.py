@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import InvalidInput, Mismatch, NotPrivate
 from sfumato.core.randomness import RandomSource, SecureRandom, check_source
-from sfumato.core.releases import Release, WordRelease
+from sfumato.core.releases import Release, VectorRelease, WordRelease
 from sfumato.core.storage import NewFile
 from sfumato.core.types import Camera, Features, PrivacyEvent
 from sfumato.core.wire import largest_size
@@ -150,6 +150,8 @@ def release_size(features: Features, mechanism: Mechanism) -> int:
     subset_size: int = getattr(mechanism, "subset_size", 0)
     dimension: int = getattr(mechanism, "dimension", 0)
     dictionary = getattr(mechanism, "dictionary", None)
+    if cap_bits := getattr(mechanism, "cap_bits", 0):
+        return largest_size("vectors", rows, dimension, cap_bits)
     if subset_size and dictionary is not None:
         return largest_size("words", rows, dictionary.num_words, subset_size)
     if subset_size:
@@ -239,6 +241,11 @@ def _released(
                 f"{event.num_values:,} words and released {sent[1]} of {sent[0]:,}; both must be "
                 "the same."
             )
+    if isinstance(release, VectorRelease) and event.num_values != 1 << release.cap_bits:
+        raise NotPrivate(
+            f"the {event.mechanism} mechanism announced {event.num_values or 'unknown'} caps and "
+            f"released with 2^{release.cap_bits}; both must be the same."
+        )
     epsilon = getattr(release, "epsilon", event.epsilon)
     if epsilon != event.epsilon and (epsilon, event.epsilon) != (math.inf, None):
         raise NotPrivate(

@@ -6,6 +6,7 @@ is never imported. Faces are found by the HOG detector, straightened by five lan
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,11 +20,15 @@ from sfumato.core.extras import file_in_package, need
 from sfumato.faces.alignment import Sizing, check_picture, enlarge
 
 DIMENSION = 128
-SEVERAL = ("refuse", "largest", "surest")
+SEVERAL = ("refuse", "largest", "surest", "central")
+#: What is done where no face is found.
+UNFOUND = ("refuse", "search", "centre")
 
 _WEIGHTS = "dlib_face_recognition_resnet_model_v1.dat"
 _LANDMARKS = "shape_predictor_5_face_landmarks.dat"
 _CHIP, _MARGIN = 150, 0.25  # what the network was trained on
+_CENTRE = 0.45  # of the shorter side: how large a face in the middle is taken to be
+_DOUBT = -0.5  # a score that is enough where nothing better is found
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,16 +51,25 @@ class DlibFinder:
     """Finds the one face of a picture.
 
     cropped  the whole picture is the face: nothing is looked for
-    several  what to do with more than one face: refuse, take the largest, or the one the detector
-             is surest of (it takes other things for faces now and then)
+    several  what to do with more than one face: refuse, take the largest, the one nearest to the
+             middle of the picture (central: bystanders stand at the side), or the one the
+             detector is surest of (often a bystander who looks straight into the camera)
+    unfound  what to do where no face is found: refuse; search again for smaller and less certain
+             ones; or, if that fails too, take the middle of the picture for the face (centre)
     """
 
     def __init__(
-        self, *, cropped: bool = False, several: str = "refuse", sizing: Sizing | None = None
+        self,
+        *,
+        cropped: bool = False,
+        several: str = "refuse",
+        unfound: str = "refuse",
+        sizing: Sizing | None = None,
     ) -> None:
         check_choice("several", several, SEVERAL)
+        check_choice("unfound", unfound, UNFOUND)
         self._dlib, models = _open()
-        self.cropped, self.several = cropped, several
+        self.cropped, self.several, self.unfound = cropped, several, unfound
         self.sizing = sizing or (Sizing(border=0.0) if cropped else Sizing())
         self._detector = self._dlib.get_frontal_face_detector()
         self._landmarks = _load(self._dlib.shape_predictor, models / _LANDMARKS)
@@ -68,8 +82,10 @@ class DlibFinder:
         height, width = image.shape[:2]
         if self.cropped:
             return self._dlib.rectangle(0, 0, width - 1, height - 1)
-        boxes, scores, _ = self._detector.run(image, 0, 0.0)
+        boxes, scores = self._search(image)
         if not boxes:
+            if self.unfound == "centre":
+                return self._dlib.rectangle(*centre_box(width, height, self.sizing.border))
             raise InvalidInput(
                 "a picture must show a face, none was found; take a sharper or larger one, or say "
                 "that it is cropped to the face."
@@ -77,10 +93,47 @@ class DlibFinder:
         if len(boxes) > 1 and self.several == "refuse":
             raise InvalidInput(
                 f"a picture must show one face, {len(boxes)} were found; crop it to the one that "
-                "is meant, or take the largest or the surest."
+                "is meant, or take the largest, the central or the surest."
             )
-        sizes = scores if self.several == "surest" else [box.area() for box in boxes]
-        return boxes[int(np.argmax(sizes))]
+        corners = [(box.left(), box.top(), box.right(), box.bottom()) for box in boxes]
+        return boxes[choose_face(corners, scores, (width, height), self.several)]
+
+    def _search(self, image: NDArray[np.uint8]) -> tuple[Any, Any]:
+        """Boxes and scores; again at twice the size and with less certainty where asked for."""
+        tries = [(0, 0.0)] + ([(1, 0.0), (1, _DOUBT)] if self.unfound != "refuse" else [])
+        for enlarged, least in tries:
+            boxes, scores, _ = self._detector.run(image, enlarged, least)
+            if boxes:
+                break
+        return boxes, scores
+
+
+Box = tuple[int, int, int, int]
+
+
+def choose_face(
+    boxes: Sequence[Box], scores: Sequence[float], size: tuple[int, int], several: str
+) -> int:
+    """Which of several boxes (left, top, right, bottom) is the face that is meant.
+
+    >>> boxes = [(0, 0, 30, 30), (40, 40, 60, 60)]
+    >>> [choose_face(boxes, [2.0, 1.0], (100, 100), way) for way in SEVERAL[1:]]
+    [0, 0, 1]
+    """
+    if several == "surest":
+        return int(np.argmax(scores))
+    edges = np.array(boxes, dtype=np.float64)
+    if several == "central":
+        middles = (edges[:, :2] + edges[:, 2:]) / 2
+        return int(np.argmin(np.linalg.norm(middles - np.array(size) / 2, axis=1)))
+    return int(np.argmax((edges[:, 2] - edges[:, 0]) * (edges[:, 3] - edges[:, 1])))
+
+
+def centre_box(width: int, height: int, border: float) -> Box:
+    """A square in the middle, as large as a face in a portrait; `border` was added around it."""
+    side = round(_CENTRE * min(width, height) / (1 + 2 * border))
+    left, top = (width - side) // 2, (height - side) // 2
+    return left, top, left + side - 1, top + side - 1
 
 
 class DlibFaces:
@@ -97,11 +150,12 @@ class DlibFaces:
         *,
         cropped: bool = False,
         several: str = "refuse",
+        unfound: str = "refuse",
         jitters: int = 0,
         sizing: Sizing | None = None,
     ) -> None:
         self.jitters = check_count("jitters", jitters, low=0, high=1000)
-        self.finder = DlibFinder(cropped=cropped, several=several, sizing=sizing)
+        self.finder = DlibFinder(cropped=cropped, several=several, unfound=unfound, sizing=sizing)
         self._dlib, models = _open()
         self._network = _load(self._dlib.face_recognition_model_v1, models / _WEIGHTS)
 

@@ -14,7 +14,7 @@ from sfumato.core.errors import InvalidInput
 from sfumato.core.odds import exp_bounds
 from sfumato.core.randomness import RandomSource, SecureRandom
 from sfumato.core.types import NOT_PROTECTED
-from sfumato.device.mechanisms import MemoisedSubset, Naive, SubsetMechanism
+from sfumato.device.mechanisms import MemoisedSubset, Naive, PrivUnit, SubsetMechanism
 from sfumato.privacy.law import output_law
 from sfumato.privacy.report import Check
 from sfumato.privacy.sampled import MAX_CODES, MAX_VALUES, SampledSubject
@@ -26,6 +26,7 @@ from sfumato.privacy.subjects import (
     World,
     shipped_subset,
 )
+from sfumato.privacy.unit_vectors import UnitSubject
 
 #: Sessions a memoised mechanism is asked in; each needs a key of its own, which is slow.
 _SESSIONS = 5_000
@@ -77,6 +78,8 @@ def subject_of(mechanism: Any) -> Subject | None:
         return MemoisedSubject(mechanism)
     if isinstance(mechanism, Naive):
         return NaiveSubject(mechanism)
+    if type(mechanism) is PrivUnit:
+        return UnitSubject(epsilon, mechanism=mechanism)
     if type(mechanism) is SubsetMechanism:
         num_words = mechanism.dictionary.num_words
         return SubsetSubject(epsilon, num_words, mechanism.subset_size, sampler=mechanism)

@@ -7,8 +7,8 @@ import pytest
 
 from sfumato.adversary.infer.attributes import (
     Known,
-    LearnedAttack,
     accuracy,
+    class_distances,
     infer_from_database,
     infer_from_points,
     infer_from_subspaces,
@@ -16,6 +16,7 @@ from sfumato.adversary.infer.attributes import (
     recover_from_words,
     recover_points,
 )
+from sfumato.adversary.infer.learned_attributes import LearnedAttack
 from sfumato.core.errors import InvalidInput
 from sfumato.core.randomness import SeededRandom
 from sfumato.device.mechanisms import BalancedLifting, SubspaceLifting
@@ -110,3 +111,28 @@ def test_an_attribute_with_one_value_is_refused() -> None:
         LearnedAttack.train(TEST, ["a"] * len(TEST))
     with pytest.raises(InvalidInput, match="each known face needs one value"):
         Known(TEST, TRUTH[1:])
+
+
+def test_an_attacker_who_learns_nothing_answers_with_the_commonest_value() -> None:
+    """Noise for features: a classifier that overfits would fall below the majority."""
+    noise = np.random.default_rng(4).normal(size=(300, 120))
+    learned = LearnedAttack.train(noise, TRAINING_VALUES)
+    assert learned.classifier is None
+    assert set(learned.infer(noise[:50])) == {learned.majority} == {"a"}
+
+
+def test_the_better_of_several_tables_is_used() -> None:
+    noise = np.random.default_rng(5).normal(size=TRAINING.shape)
+    learned = LearnedAttack.train([noise, TRAINING], TRAINING_VALUES)
+    assert share(learned.infer([noise[: len(TEST)], TEST])) > 0.9
+
+
+def test_the_geometry_of_a_subspace_tells_where_its_guessed_point_does_not() -> None:
+    own, sent = (
+        SubspaceLifting("random", 4).lift(points, SeededRandom(6)) for points in (TRAINING, TEST)
+    )
+    near = class_distances(sent, KNOWN)
+    assert near.shape == (len(TEST), 4)
+    assert (near[:, 0] <= near[:, 1] + 1e-9).all()
+    learned = LearnedAttack.train(class_distances(own, KNOWN), TRAINING_VALUES)
+    assert share(learned.infer(near)) > 0.8

@@ -121,7 +121,7 @@ class Settings(Checked):
     )
     num_seeds: int = option(3, "Draws of the noise for each cell.", "--seeds", low=1)
     max_train: int | None = option(None, "Only the first training pictures, for a quick look.")
-    max_test: int | None = option(None, "Only the first test pictures, for a quick look.")
+    max_test: int | None = option(None, "Only so many test pictures, for a quick look.")
 
     @property
     def chosen_epsilons(self) -> tuple[float | None, ...]:
@@ -198,7 +198,9 @@ def _chosen_cells(problem: Problem, settings: Settings, path: Path) -> list[Sett
     asked = tuple(epsilon for epsilon in settings.chosen_epsilons if epsilon not in choices)
     if asked:
         show_progress("choosing encoders on training pictures", 0, 1)
-        scores = candidate_scores(problem.train, problem.train_labels, asked, seed=1_000_003)
+        scores = candidate_scores(
+            problem.train, problem.train_labels, asked, seed=1_000_003, dataset=problem.name
+        )
         for epsilon in asked:
             encoder, learner = max(scores[epsilon], key=scores[epsilon].__getitem__)
             choices[epsilon] = {

@@ -14,6 +14,7 @@ from sfumato.core.checks import check_choice, check_count
 from sfumato.core.errors import InvalidInput, Missing, UnreadableImage
 from sfumato.datasets.idx import read_split
 from sfumato.features.image import load_image
+from sfumato_papers.harness.work import evenly
 
 DATASETS = ("mnist", "fashion", "yaleb")
 #: Side to which the faces of Yale B are scaled [dcaconv, experiments].
@@ -42,7 +43,7 @@ class Problem:
 def open_problem(
     name: str, folder: Path, *, max_train: int | None = None, max_test: int | None = None
 ) -> Problem:
-    """Read a set; the limits take its first pictures only."""
+    """Read a set; the limits take its first pictures only, of Yale B some of every person."""
     check_choice("dataset", name, DATASETS)
     if not folder.is_dir():
         raise Missing(f"there is no folder {folder}; {_SOURCES[name]}")
@@ -98,7 +99,7 @@ def _yale(folder: Path, max_train: int | None, max_test: int | None) -> Problem:
             parts[place % 4 == 3].append((small, label))
     order = np.random.default_rng(0).permutation(len(parts[0]))
     train = [parts[0][place] for place in order][:max_train]
-    test = parts[1][:max_test]
+    test = evenly(parts[1], max_test)  # sorted by person: the first ones would be of few people
     return Problem(
         "yaleb",
         np.stack([picture for picture, _ in train]),

@@ -40,10 +40,19 @@ ENCODERS: dict[str, Callable[[], Any]] = {
     "hog-words": HogWords,
     "binary-network": BinaryNetwork,
     "orientation-bits": OrientationBits,
+    "orientation-bits-fitted": lambda: FittedBits(),
     "position-2": lambda: DCAConv((5, 1), scatter="position"),
     "position-4": lambda: DCAConv((5, 2), scatter="position"),
     "position-16": lambda: DCAConv((5, 4), scatter="position"),
 }
+
+
+class FittedBits:
+    """Edge bits whose contrast is chosen on the training pictures: for soft light, as in Yale B."""
+
+    def fit(self, pictures: Any, _labels: Any = None) -> OrientationBits:
+        return OrientationBits.for_pictures(pictures)
+
 
 #: The rows of Tables 1 and 2 and the further curves of Fig. 3 and 4.
 PAPER_ROWS = (
@@ -62,6 +71,8 @@ PAPER_ROWS = (
 #: What our recipe chooses from, for each ε. None has more codes than the paper's 3,645, so that
 #: a picture does not pay more than there.
 CANDIDATES = ("orientation-bits", "position-2", "position-4", "position-16")
+#: The same where light is soft: at the fixed contrast 2.6 % of the bits of Yale B are set.
+YALE_CANDIDATES = ("orientation-bits-fitted", *CANDIDATES[1:])
 LEARNERS = ("naive-bayes", "knn")
 
 #: The paper's K at d = 2 [dcaconv, Fig. 4]. Elsewhere it names none; 100 comes nearest to its
@@ -140,7 +151,11 @@ Scores = dict[tuple[str, str], float]
 
 
 def candidate_scores(
-    pictures: NDArray[Any], labels: NDArray[Any], epsilons: tuple[float | None, ...], seed: int
+    pictures: NDArray[Any],
+    labels: NDArray[Any],
+    epsilons: tuple[float | None, ...],
+    seed: int,
+    dataset: str = "mnist",
 ) -> dict[float | None, Scores]:
     """How each candidate encoder fares with each learner at each ε, on held-out training pictures.
 
@@ -150,7 +165,7 @@ def candidate_scores(
     rest, held = hold_out(labels, min(_HELD_OUT / len(labels), 0.5), seed=seed)
     rest = np.random.default_rng(seed).permutation(rest)[:_CHOICE]
     scores: dict[float | None, Scores] = {epsilon: {} for epsilon in epsilons}
-    for name in CANDIDATES:
+    for name in YALE_CANDIDATES if dataset == "yaleb" else CANDIDATES:
         encoder = ENCODERS[name]().fit(pictures[rest], labels[rest])
         known, asked = encoder.transform(pictures[rest]), encoder.transform(pictures[held])
         for epsilon in epsilons:

@@ -80,7 +80,7 @@ class Settings(Checked):
     )
     num_seeds: int = option(3, "Draws of the noise for each row.", "--seeds", low=1)
     max_train: int | None = option(None, "Only the first training pictures, for a quick look.")
-    max_test: int | None = option(None, "Only the first test pictures, for a quick look.")
+    max_test: int | None = option(None, "Only so many test pictures, for a quick look.")
 
 
 def run_code_budget(problem: Problem, settings: Settings, path: Path) -> None:

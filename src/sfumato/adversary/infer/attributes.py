@@ -1,7 +1,7 @@
 """What kind of person it is: gender, race or age, inferred from what was sent of an embedding.
 
-The attacker has faces of other people with known values. K-NN as in [affine §4.3]; a classifier
-trained on recovered embeddings; and one who knows the words of the lifting and their values.
+The attacker has faces of other people with known values. K-NN as in [affine §4.3], and one who
+knows the words of the lifting and their values; `learned_attributes.py` has the trained one.
 """
 
 from __future__ import annotations
@@ -89,31 +89,6 @@ def _vote(values: Labels, known: Known) -> Labels:
     return np.asarray(names[(counts + early).argmax(axis=1)])
 
 
-@dataclass(frozen=True, eq=False)
-class LearnedAttack:
-    """Logistic regression on embeddings as an attack recovers them.
-
-    Train it on faces that went through the same mechanism and the same recovery: an attacker who
-    knows the defence does.
-    """
-
-    classifier: Any
-
-    @staticmethod
-    def train(recovered: NDArray[Any], values: Labels | Sequence[str]) -> LearnedAttack:
-        from sklearn.linear_model import LogisticRegression
-        from sklearn.pipeline import make_pipeline
-        from sklearn.preprocessing import StandardScaler
-
-        known = Known(np.asarray(recovered), np.asarray(values, dtype=np.str_))
-        classifier = make_pipeline(StandardScaler(), LogisticRegression(C=0.1, max_iter=2000))
-        classifier.fit(known.points, known.values)
-        return LearnedAttack(classifier)
-
-    def infer(self, recovered: NDArray[Any]) -> Labels:
-        return np.asarray(self.classifier.predict(unit_vectors(recovered)), dtype=np.str_)
-
-
 def recover_points(lifted: Side, known: Known, k: int = NUM_NEIGHBOURS) -> Doubles:
     """(N, n) a guess at each embedding: the mean of the k known faces nearest to its subspace,
     moved into the subspace."""
@@ -121,6 +96,20 @@ def recover_points(lifted: Side, known: Known, k: int = NUM_NEIGHBOURS) -> Doubl
     near = k_nearest(subspaces, Subspaces.points(known.points), _limit(k, known))[0]
     lifted_points = Lifted(*subspaces.canonical(np.arange(len(subspaces))))
     return unit_vectors(lifted_points.project(known.points[near].mean(axis=1)))
+
+
+def class_distances(lifted: Side, known: Known, k: int = NUM_NEIGHBOURS) -> Doubles:
+    """(N, 2·C) how near each subspace passes by the known faces of each of C values.
+
+    For every value the distance of the nearest face and the mean of the k nearest: what the
+    subspace itself says, before any point of it is guessed.
+    """
+    columns = []
+    for name in np.unique(known.values):
+        own = Subspaces.points(known.points[known.values == name])
+        near = np.asarray(k_nearest(lifted, own, min(_limit(k, known), len(own)))[1])
+        columns += [near[:, 0], near.mean(axis=1)]
+    return np.stack(columns, axis=1).astype(np.float64)
 
 
 def recover_from_words(sent: NDArray[Any], words: NDArray[Any]) -> Doubles:

@@ -6,4 +6,5 @@ from .baselines import Quantize as Quantize
 from .lifting import SubspaceLifting as SubspaceLifting
 from .memoised import MemoisedSubset as MemoisedSubset
 from .memoised_lifting import MemoisedLifting as MemoisedLifting
+from .private_unit import PrivUnit as PrivUnit
 from .subset import SubsetMechanism as SubsetMechanism

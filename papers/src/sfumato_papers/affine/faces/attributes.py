@@ -15,12 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.adversary.infer import attributes as infer
+from sfumato.adversary.infer.learned_attributes import LearnedAttack
 from sfumato.core.errors import InvalidInput
 from sfumato.core.geometry import unit_vectors
 from sfumato.device.mechanisms import SubsetMechanism, SubspaceLifting
 from sfumato.device.mechanisms.balanced import BalancedLifting
 from sfumato.dictionary import Dictionary
 from sfumato.faces.embeddings import centre
+from sfumato_papers.affine.faces.unit_vectors import drawn, numbers_sent, reduced
 from sfumato_papers.affine.faces.verification import Settings, directions, json_epsilon
 from sfumato_papers.harness.outcomes import RecordFile
 from sfumato_papers.harness.work import seeded, worked_through
@@ -91,8 +93,8 @@ def run_attributes(split: Split, attribute: str, settings: Settings, file: Recor
 
     add("majority", np.full(len(truth), attacker.majority))
     add("K-NN", infer.infer_from_points(split.points[3], attacker), way="raw")
-    learned = infer.LearnedAttack.train(split.points[2], split.values[2])
-    add("learned", learned.infer(split.points[3]), way="raw")
+    learned = LearnedAttack.train(_seen(split.points[2], attacker), split.values[2])
+    add("learned", learned.infer(_seen(split.points[3], attacker)), way="raw")
     strategies = [*settings.strategies, *(["even"] if "hybrid+" in settings.strategies else [])]
     work: list[dict[str, Any]] = [
         {"way": "lifted", "strategy": strategy, "dimension": dimension, "seed": seed}
@@ -112,22 +114,30 @@ def run_attributes(split: Split, attribute: str, settings: Settings, file: Recor
         for attack, answer in answers.items():
             add(attack, answer, **what)
     _attack_words(split, attacker, settings, add)
+    _attack_vectors(split, settings, add)
 
 
 def _attack_lift(split: Split, attacker: infer.Known, what: dict[str, Any]) -> dict[str, Any]:
     """What each attack answers about faces that were lifted in one way."""
     strategy = what["strategy"]
     own, sent = (_lift(split, part, strategy, what["dimension"], what["seed"]) for part in (2, 3))
-    learned = infer.LearnedAttack.train(infer.recover_points(own, attacker), split.values[2])
+    learned = LearnedAttack.train(_seen(own, attacker), split.values[2])
     answers = {
         "K-NN": infer.infer_from_subspaces(sent, attacker),
-        "learned": learned.infer(infer.recover_points(sent, attacker)),
+        "learned": learned.infer(_seen(sent, attacker)),
     }
     if strategy != "random":
         balanced = strategy in ("hybrid+", "even")
         known = (split.points[0], split.values[0].tolist())
         answers["words"] = infer.infer_from_database(sent, *known, attacker, balanced=balanced)
     return answers
+
+
+def _seen(lifted: tuple[Doubles, Doubles] | Doubles, attacker: infer.Known) -> list[Doubles]:
+    """What a trained attacker computes from subspaces or points: a guess, the geometry, both."""
+    guess = lifted if isinstance(lifted, np.ndarray) else infer.recover_points(lifted, attacker)
+    near = infer.class_distances(lifted, attacker)
+    return [guess, near, np.concatenate([guess, near], axis=1)]
 
 
 def _last(strategy: str) -> str:
@@ -166,7 +176,22 @@ def _attack_words(split: Split, attacker: infer.Known, settings: Settings, add: 
                     for part, nearest in zip((2, 3), true, strict=True)
                 )
                 add("K-NN", infer.infer_from_words(sent, words, attacker), **what)
-                learned = infer.LearnedAttack.train(
-                    infer.recover_from_words(own, words), split.values[2]
-                )
+                learned = LearnedAttack.train(infer.recover_from_words(own, words), split.values[2])
                 add("learned", learned.infer(infer.recover_from_words(sent, words)), **what)
+
+
+def _attack_vectors(split: Split, settings: Settings, add: Any) -> None:
+    """Private unit vectors: neighbours of the direction sent, and a classifier of directions."""
+    for numbers in numbers_sent(settings, split.points[0].shape[1])[:1]:
+        own = [reduced(points, numbers, split.points[0], None) for points in split.points]
+        attacker = infer.Known(own[1], split.values[1])
+        for epsilon in settings.epsilons:
+            for seed in range(settings.num_seeds):
+                what = {"way": "vectors", "numbers": numbers, "epsilon": epsilon, "seed": seed}
+                trained, sent = (
+                    drawn(own[part], epsilon, seeded("attribute vectors", part, epsilon, seed))
+                    for part in (2, 3)
+                )
+                add("K-NN", infer.infer_from_points(sent, attacker), **what)
+                learned = LearnedAttack.train(_seen(trained, attacker), split.values[2])
+                add("learned", learned.infer(_seen(sent, attacker)), **what)

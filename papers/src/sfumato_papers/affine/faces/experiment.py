@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,8 @@ from sfumato.core.checks import check_choice
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.geometry import unit_vectors
 from sfumato.core.storage import file_checksum
-from sfumato.datasets.faces import FaceSet, open_faces
-from sfumato.faces.embeddings import FaceEmbedder, centre
+from sfumato.datasets.faces import FaceSet, open_faces, people_in_no_pair, some_faces
+from sfumato.faces.embeddings import FaceEmbedder, centre, centring_helps
 from sfumato.faces.pairs import Pairs, draw_pairs, split_people
 from sfumato_papers.affine.faces.attributes import run_attributes, split_faces
 from sfumato_papers.affine.faces.embedding import Embedded, embed_faces, given_faces, problem_of
@@ -34,8 +35,8 @@ from sfumato_papers.harness.outcomes import RecordFile, read_records
 Rows = NDArray[np.int64]
 
 _ARRAYS = (".npz", ".npy")
-_KEYS = ("kind", "way", "strategy", "dimension", "source", "num_words", "epsilon", "seed",
-         "attribute", "attack", "pictures", "releases")  # fmt: skip
+_KEYS = ("kind", "way", "strategy", "dimension", "source", "num_words", "numbers", "epsilon",
+         "seed", "attribute", "attack", "pictures", "releases")  # fmt: skip
 
 
 def parts_of(faces: FaceSet) -> tuple[str, ...]:
@@ -50,6 +51,8 @@ def parts_of(faces: FaceSet) -> tuple[str, ...]:
 
 def _run(settings: Settings, path: Path) -> None:
     faces = open_faces(needed(settings.data), settings.layout)
+    if settings.at_most is not None:
+        faces = some_faces(faces, settings.at_most)
     allowed = parts_of(faces)
     for part in settings.parts:
         if part not in allowed:
@@ -60,11 +63,17 @@ def _run(settings: Settings, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     embedded, problem = open_problem(settings, faces, path.parent)
     parts = settings.parts or allowed
+    is_centred = settings.centre != "no" if problem is None else problem.is_centred
     head = {
-        **problem_of(embedded, len(problem.public) if problem else 0, settings.is_centred),
+        **problem_of(embedded, len(problem.public) if problem else 0, is_centred),
         "folds": settings.num_folds,
         "pairs": len(problem.pairs) if problem else 0,
         "attribute": settings.attribute,
+        "left_out": len(faces.left_out),
+        "without_plus": problem is not None
+        and "hybrid+" in settings.strategies
+        and problem.values is None,
+        "further": 0 if problem is None or problem.further is None else len(problem.further),
     }
     file = RecordFile(path, head, "results of other faces or embeddings", _KEYS)
     if "verification" in parts and problem is not None:
@@ -83,7 +92,7 @@ def _run_attributes(settings: Settings, embedded: Embedded, file: RecordFile) ->
             _taken(_attribute(embedded, name), found),
             embedded.embedder,
             identities=_taken(faces.identities, found) if faces.identities else (),
-            is_centred=settings.is_centred,
+            is_centred=settings.centre != "no",
         )
         run_attributes(split, name, settings, file)
 
@@ -103,7 +112,9 @@ def open_problem(
     others = embedded
     if settings.database is not None:
         kept = output / "embeddings-database.jsonl"
-        others = _embed(settings, open_faces(settings.database), kept)
+        rest = str(settings.database) == "rest"
+        chosen = people_in_no_pair(faces.root) if rest else open_faces(settings.database)
+        others = _embed(settings, chosen, kept)
         public = np.arange(len(others))
         if others.vectors.shape[1] != embedded.vectors.shape[1]:
             raise Mismatch("the faces of --data and --database must have embeddings of one length.")
@@ -111,6 +122,10 @@ def open_problem(
     if len(public) < 2:
         raise InvalidInput(f"at least two public faces must be found, got {len(public)}.")
     known = others.vectors[public]
+    who = others.faces.identities
+    is_centred = settings.centre == "yes" or (
+        settings.centre == "auto" and centring_helps(known, _taken(who, public) if who else ())
+    )
     filled = embedded.filled()[tested]
     values, public_values = None, None
     name = settings.attribute or next(iter(faces.attributes), "")
@@ -119,15 +134,30 @@ def open_problem(
         public_values = _taken(others.faces.attributes[name], public)
     return embedded, Problem(
         raw=filled,
-        vectors=centre(filled, known) if settings.is_centred else unit_vectors(filled),
+        vectors=centre(filled, known) if is_centred else unit_vectors(filled),
         is_found=embedded.is_found[tested],
         pairs=pairs,
-        public=centre(known, known) if settings.is_centred else unit_vectors(known),
+        public=centre(known, known) if is_centred else unit_vectors(known),
         embedder=embedded.embedder,
         identities=_taken(faces.identities, tested) if faces.identities else (),
         values=values,
         public_values=public_values,
+        further=_further(settings, output, known.shape[1]),
+        is_centred=is_centred,
     )
+
+
+def _further(settings: Settings, output: Path, dimension: int) -> NDArray[np.float32] | None:
+    """Faces that only choose directions: the largest of each picture, embedded once."""
+    if settings.further is None:
+        return None
+    kept = output / "embeddings-further.jsonl"
+    found = _embed(
+        replace(settings, several="largest", jitters=0), open_faces(settings.further), kept
+    )
+    if found.vectors.shape[1] != dimension:
+        raise Mismatch("the faces of --data and --further must have embeddings of one length.")
+    return found.vectors[found.is_found]
 
 
 def _plan(settings: Settings, faces: FaceSet) -> tuple[Rows, Rows, Pairs] | None:
@@ -159,6 +189,8 @@ def _embed(settings: Settings, faces: FaceSet, kept: Path) -> Embedded:
         "several": settings.several,
         "jitters": settings.jitters,
     }
+    if settings.unfound != "refuse":
+        how["unfound"] = settings.unfound
     if settings.embedder != "dlib" and Path(settings.embedder).is_file():
         how["network"] = file_checksum(Path(settings.embedder))
     return embed_faces(faces, make_embedder(settings), how, kept)
@@ -171,13 +203,18 @@ def make_embedder(settings: Settings) -> FaceEmbedder:
 
     if settings.embedder == "dlib":
         return DlibFaces(
-            cropped=settings.cropped, several=settings.several, jitters=settings.jitters
+            cropped=settings.cropped,
+            several=settings.several,
+            unfound=settings.unfound,
+            jitters=settings.jitters,
         )
     if Path(settings.embedder).suffix != ".onnx":
         raise InvalidInput(
             f"--embedder must be dlib or a file .onnx, .npz or .npy, got {settings.embedder!r}."
         )
-    finder = None if settings.cropped else DlibFinder(several=settings.several)
+    finder = (
+        None if settings.cropped else DlibFinder(several=settings.several, unfound=settings.unfound)
+    )
     return OnnxFaces(settings.embedder, finder=finder)
 
 

@@ -20,6 +20,7 @@ _WAYS = {
     "s–s": "both sides lifted (s–s)",
     "s–s memoised": "both, memoised directions",
     "p–w": "one side as a word (p–w)",
+    "p–v": "one side as a unit vector (p–v)",
 }
 _PICTURES = {"one": "k lifts of one picture", "several": "lifts of k pictures of one person"}
 
@@ -39,7 +40,7 @@ def draw_plots(records: Rows, folder: Path) -> list[Path]:
 
 
 def _verification(rows: Rows) -> list[Panel]:
-    """[affine, Fig. 4]: accuracy over m for one and for both sides lifted; then words over ε."""
+    """[affine, Fig. 4]: accuracy over m for one and both sides lifted; words and vectors over ε."""
     raw = [row["accuracy"] for row in rows if row["way"] == "cosine"]
     words = [row for row in rows if (row["way"], row["source"]) == ("p–w", "directions")]
     places = sorted({row["epsilon"] for row in words})
@@ -63,13 +64,17 @@ def _verification(rows: Rows) -> list[Panel]:
         x_label="dimension of the subspaces, m",
         **alike,
     )
-    return lifted + lines(
-        words,
-        x=lambda row: places.index(row["epsilon"]),
-        curve=lambda row: f"|K| = {row['num_words']}",
-        ticks={place: show(epsilon, "g") for place, epsilon in enumerate(places)},
-        x_label="ε per embedding (∞: words without noise)",
+    over_epsilon: dict[str, Any] = {
+        "x": lambda row: places.index(row["epsilon"]),
+        "ticks": {place: show(epsilon, "g") for place, epsilon in enumerate(places)},
+        "x_label": "ε per embedding (∞: words without noise)",
         **alike,
+    }
+    vectors = [row for row in rows if row["way"] == "p–v" and row["epsilon"] in places]
+    return (
+        lifted
+        + lines(words, curve=lambda row: f"|K| = {row['num_words']}", **over_epsilon)
+        + lines(vectors, curve=lambda row: f"n = {row['numbers']}", **over_epsilon)
     )
 
 
@@ -138,4 +143,6 @@ def _attributes(rows: Rows) -> list[Panel]:
 def _label(row: Mapping[str, Any]) -> str:
     if "strategy" in row:
         return str(row["strategy"])
+    if "numbers" in row:
+        return f"vector, ε = {show(float(row['epsilon']), 'g')}"
     return f"word, ε = {show(float(row['epsilon']), 'g')}" if "epsilon" in row else str(row["way"])

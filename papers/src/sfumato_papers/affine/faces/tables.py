@@ -10,11 +10,12 @@ import numpy as np
 from sfumato_papers.affine.faces.history import EXACT
 from sfumato_papers.harness.table import Table, crossed, grouped, show, table_of, wilson, wrapped
 
-_SENT = (None, "raw", "lifted", "words")
+_SENT = (None, "raw", "lifted", "words", "vectors")
 _LIFTS = ("", "random", "adversarial", "hybrid", "hybrid+", "even")
 _ATTACKS = ("majority", "K-NN", "learned", "words")
-_SETTING = ("way", "strategy", "dimension", "source", "num_words", "epsilon")
-_ORDER = ("euclidean", "cosine", "cosine as sent", "p–s", "s–s", "s–s memoised", "p–w", "w–w")
+_SETTING = ("way", "strategy", "dimension", "source", "num_words", "numbers", "epsilon")
+_ORDER = ("euclidean", "cosine", "cosine as sent", "p–s", "s–s", "s–s memoised", "p–w", "w–w",
+          "p–v", "v–v")  # fmt: skip
 
 
 Row = Mapping[str, Any]
@@ -88,7 +89,8 @@ def attribute_rows(records: Iterable[Row]) -> list[dict[str, Any]]:
         first, seeds = group[0], len(group)
         right, total = (sum(one[name] for one in group) / seeds for name in ("right", "total"))
         low, high = wilson(round(right), round(total))
-        names = ("attribute", "way", "strategy", "dimension", "num_words", "epsilon", "attack")
+        names = ("attribute", "way", "strategy", "dimension", "num_words", "numbers", "epsilon",
+                 "attack")  # fmt: skip
         setting = {name: first[name] for name in names if name in first}
         rows.append(
             {
@@ -111,6 +113,7 @@ def _place(row: Row, attributes: Sequence[str]) -> tuple[Any, ...]:
         _LIFTS.index(row.get("strategy", "")),
         row.get("dimension", 0),
         row.get("num_words", 0),
+        row.get("numbers", 0),
         float(row.get("epsilon", 0)),
         _ATTACKS.index(row["attack"]),
     )
@@ -136,22 +139,33 @@ def report_lines(head: Row, records: Sequence[Row]) -> list[str | Table]:
         if rows:
             lines += [title, *make(rows), ""]
     notes = [*_notes(*found), PAPER]
+    if head.get("without_plus"):
+        notes.insert(0, "hybrid+ is not in the table of verification: it balances an attribute, "
+                     "and none is known of both these faces and the public ones.")  # fmt: skip
     return [*lines, *(line for note in notes for line in wrapped(note))]
 
 
 def _title(head: Mapping[str, Any]) -> str:
     lost = "".join(f"; {count}: {reason}" for reason, count in head["reasons"].items())
+    if head.get("left_out"):
+        lost += f"; {head['left_out']} files are named otherwise and left out"
+    parts = [f"{head['public']} public faces"] if head["public"] else ["a quarter is public"]
+    if head.get("further"):
+        parts.append(f"{head['further']} further ones for directions")
+    if head.get("pairs"):
+        parts.append(f"{head['pairs']} pairs")
     return (
         f"{head['data']} ({head['layout']}): {head['pictures']} pictures, {head['found']} embedded "
-        f"by {head['embedder']} ({head['dimension']}-D){lost}; {head['public']} public faces"
-        f"{', ' + str(head['pairs']) + ' pairs' if head.get('pairs') else ''}"
+        f"by {head['embedder']} ({head['dimension']}-D){lost}; {', '.join(parts)}"
+        f"{'' if head.get('centred', True) else '; not centred'}"
     )
 
 
 def _verification(rows: Sequence[Row]) -> list[str | Table]:
     unlifted = [row for row in rows if not row["strategy"] and row["epsilon"] is None]
     lifted = [row for row in rows if row["strategy"]]
-    words = [row for row in rows if row["epsilon"] is not None]
+    words = [row for row in rows if row["source"]]
+    vectors = [row for row in rows if row["numbers"] is not None]
     found: list[str | Table] = []
     side: Sequence[tuple[Any, ...]]
     if unlifted:
@@ -168,6 +182,9 @@ def _verification(rows: Sequence[Row]) -> list[str | Table]:
         side = ("words", "way"), ("built from", "source"), ("|K|", "num_words")
         across = ("ε", "epsilon", "g")
         found += ["", crossed(words, side, across, ("", _accuracy), left=(0, 1))]
+    if vectors:
+        side, across = (("vectors", "way"), ("n", "numbers")), ("ε", "epsilon", "g")
+        found += ["", crossed(vectors, side, across, ("", _accuracy), left=(0,))]
     return found
 
 
@@ -243,6 +260,8 @@ def _sent(row: Row) -> str:
     if row["way"] == "words":
         epsilon = float(row["epsilon"])
         return f"1 of {row['num_words']} words, ε = {show(epsilon, 'g')}"
+    if row["way"] == "vectors":
+        return f"vector, n = {row['numbers']}, ε = {show(float(row['epsilon']), 'g')}"
     return str(row["way"])
 
 
@@ -251,10 +270,12 @@ def _notes(rows: Sequence[Any], history: Sequence[Any], attributes: Sequence[Any
     if rows:
         lines.append(
             "p–s: the enrolled side raw, the other lifted; s–s: both lifted; memoised: both along "
-            "the directions of the enrolment; p–w, w–w: the same with words. Thresholds of a fold "
-            "are chosen on the others, ± is the 95 % interval of the mean. A picture without a "
-            "face is never accepted; all in percent. Lifting gives no guarantee."
+            "the directions of the enrolment; p–w, w–w: the same with words; p–v, v–v: with "
+            "private unit vectors of n numbers. Thresholds of a fold are chosen on the others, ± "
+            "is the 95 % interval of the mean over folds. A picture without a face is never "
+            "accepted; all in percent."
         )
+        lines.append("Lifting gives no guarantee.")
     lines.append(
         "ε is per embedding; a picture sends one, so per picture too, and k authentications cost "
         "k·ε unless answers are memoised. ω = 1; "
@@ -269,7 +290,8 @@ def _notes(rows: Sequence[Any], history: Sequence[Any], attributes: Sequence[Any
     if attributes:
         lines.append(
             "K-NN: K = 10 of the attacker's faces; learned: logistic regression on recovered "
-            "embeddings, trained on faces sent the same way; words: an attacker who knows the "
+            "embeddings and distances to faces of each value, trained on faces sent the same way, "
+            "if it beats the commonest value on held-out ones; words: an attacker who knows the "
             "database and its values; majority: who saw nothing. Right answers in percent, with "
             "Wilson's 95 % interval."
         )

@@ -24,6 +24,7 @@ from sfumato.device.mechanisms.memoised_lifting import MemoisedLifting
 from sfumato.dictionary import Dictionary, build_dictionary
 from sfumato.faces import verify as compare
 from sfumato.faces.pairs import Pairs
+from sfumato_papers.affine.faces.unit_vectors import numbers_sent, unit_distances
 from sfumato_papers.harness.options import Checked, folder, option
 from sfumato_papers.harness.outcomes import RecordFile
 from sfumato_papers.harness.work import seed_of, worked_through
@@ -50,25 +51,42 @@ class Settings(Checked):
     )
     embedder: str = option("dlib", "dlib, a network *.onnx, or embeddings *.npz or *.npy.")
     cropped: bool = option(False, "Each picture is a face: look for none.", "--cropped")
-    several: str = option("refuse", "With several faces in a picture: refuse, largest or surest.")
+    several: str = option(
+        "refuse", "With several faces in a picture: refuse, largest, central or surest."
+    )
+    unfound: str = option(
+        "refuse",
+        "Where no face is found: refuse, search (again, closer) or centre (of the picture).",
+    )
+    at_most: int | None = option(None, "So many pictures of DATA, for a quick look.", low=2)
     jitters: int = option(0, "Changed copies that dlib averages.")
-    database: Path | None = option(None, "Faces of other people, the public ones; same embedder.")
+    database: Path | None = option(
+        None, "Faces of other people, the public ones; rest: LFW's people who are in no pair."
+    )
     public_people: int = option(
         10, "Without --database: so many people of DATA are the public ones."
     )
     num_folds: int = option(10, "Folds of drawn pairs.", "--folds")
     num_pairs: int = option(100, "Drawn pairs of each kind in each fold.", "--pairs")
-    is_centred: bool = option(
-        True, "Send embeddings as seen from the public mean.", "--centre/--no-centre"
-    )
+    centre: str = option(
+        "auto", "Send embeddings as seen from the public mean: yes, no, or auto, chosen on the "
+        "public faces.", choices=("auto", "yes", "no"),
+    )  # fmt: skip
     strategies: tuple[str, ...] = option(
         STRATEGIES, "How to lift, several.", "--strategy", choices=STRATEGIES
     )
     dimensions: tuple[int, ...] = option((2, 4, 8, 16), "m, several.", "--dimension", low=2)
     epsilons: tuple[float, ...] = option(
-        (6.0, 8.0, 10.0), "ε per embedding, several.", "--epsilon", epsilon=True
+        (6.0, 8.0, 10.0, 16.0), "ε per embedding, several.", "--epsilon", epsilon=True
     )
     num_words: tuple[int, ...] = option((32, 128, 512), "|K|, several.", "--words", low=2)
+    vector_dimensions: tuple[int, ...] = option(
+        (), "n of private unit vectors, several; 32 and all by default.", "--vector-dimension",
+        low=2,
+    )  # fmt: skip
+    further: Path | None = option(
+        None, "Further public faces: they only choose directions for private unit vectors."
+    )
     num_seeds: int = option(3, "Releases drawn of each face and setting.", "--seeds", low=1)
     attribute: str | None = option(None, "To be inferred and balanced by hybrid+; all by default.")
     num_people: int = option(30, "People whose history is attacked.", "--people", low=1)
@@ -91,6 +109,7 @@ class Problem:
     vectors    (N, n) of length one, as they are sent: centred by public faces, or not
     is_found   (N,) false where there is no face; such a picture is never accepted
     public     (P, n) faces of other people, in the same form as `vectors`
+    further    (F, n) more faces that choose directions for private unit vectors; None: none
     identities (N,) who is on them; empty where nobody knows
     values     (N,), public_values (P,): an attribute for hybrid+, None where there is none
     """
@@ -104,6 +123,8 @@ class Problem:
     identities: tuple[str, ...] = ()
     values: tuple[str, ...] | None = None
     public_values: tuple[str, ...] | None = None
+    further: NDArray[Any] | None = None
+    is_centred: bool = True
     _words: dict[tuple[str, int], Dictionary] = field(default_factory=dict)
 
     @cached_property
@@ -160,6 +181,10 @@ def _settings(problem: Problem, settings: Settings) -> Iterator[dict[str, Any]]:
                     words = {"source": source, "num_words": num_words, "seed": seed}
                     for way in ("p–w", "w–w"):
                         yield {"way": way, **words, "epsilon": json_epsilon(epsilon)}
+        for numbers in numbers_sent(settings, problem.vectors.shape[1]):
+            for epsilon in settings.epsilons:
+                for way in ("p–v", "v–v"):
+                    yield {"way": way, "numbers": numbers, "epsilon": epsilon, "seed": seed}
 
 
 def json_epsilon(epsilon: float) -> float | str:
@@ -175,6 +200,8 @@ def _judge(problem: Problem, setting: Mapping[str, Any]) -> compare.Verification
         distances = compare.cosine(problem.raw, pairs)
     elif way == "cosine as sent":
         distances = compare.cosine(problem.vectors, pairs)
+    elif "numbers" in setting:
+        distances = unit_distances(problem, setting)
     elif "strategy" in setting:
         distances = _lifted_distances(problem, setting)
     else:

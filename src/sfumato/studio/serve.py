@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
-from sfumato.studio.files import file_names, read_file
+from sfumato.studio.files import read_file
 
 _TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -47,15 +47,12 @@ class Studio:
 
     def __init__(self, server: str | None = None) -> None:
         self._server = None if server is None else _checked(server)
-        self._names = set(file_names())
         connect = "'self'" if self._server is None else f"'self' {self._server}"
         self.policy = _POLICY.format(connect=connect)
 
     def answer(self, address: str) -> tuple[bytes, str] | None:
         """Content and type of a file, or None."""
         name = unquote(urlsplit(address).path).removeprefix("/") or "index.html"
-        if name not in self._names:
-            return None
         content = read_file(name)
         if content is None:
             return None

@@ -16,6 +16,7 @@ function withoutRuntime(): Plugin {
 export default defineConfig({
   base: "./",
   resolve: { conditions: ["source", "module", "browser", "import", "default"] },
+  ssr: { resolve: { conditions: ["source", "module", "import", "default"] } }, // tests in Node
   define: { __PAGE_VERSION__: JSON.stringify(own.version) },
   plugins: [withoutRuntime()],
   worker: { format: "es", plugins: () => [withoutRuntime()] },

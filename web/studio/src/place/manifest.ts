@@ -96,7 +96,7 @@ const SHORT: Record<string, string> = { '"': '\\"', "\\": "\\\\", "\n": "\\n", "
 function asciiText(text: string): string {
   // eslint-disable-next-line no-control-regex -- exactly these are escaped
   const escaped = text.replace(/["\\\u0000-\u001f\u007f-\uffff]/g, (letter) =>
-    letter === "\u007f" ? letter : (SHORT[letter] ?? `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`));
+    SHORT[letter] ?? `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`);
   return `"${escaped}"`;
 }
 

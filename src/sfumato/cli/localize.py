@@ -22,11 +22,15 @@ if TYPE_CHECKING:
     from sfumato.server.mapping import Map
 
 
+_PAIRS = ("keypoints", "points")
+
+
 @applies(
     {
         "--query": "--pairs",
         "--motion --odometry": "--before",
-        "--before": "not --pairs --gravity",
+        "--before": "not --pairs --gravity --inliers",
+        "--inliers": "--json",
     },
 )
 def run(
@@ -51,6 +55,9 @@ def run(
         str, option("Error of the motion between two releases: of the way, and an angle.")
     ] = "2%/0.5deg",
     measured: opt.Measured,
+    inliers: Annotated[
+        bool, option("Also tell which keypoints agree with the pose, and which points they saw.")
+    ] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """The map is here; `sfumato ask` asks the map of a server.
@@ -99,7 +106,9 @@ def run(
         shortlist=shortlist,
         gravity=gravity,
     )
-    tell_localization(result, as_json)
+    agree = result.inliers if inliers else None
+    told = None if agree is None else {name: getattr(agree, name).tolist() for name in _PAIRS}
+    tell_localization(result, as_json, {"inliers": told} if inliers else None)
 
 
 def shortlist_from_pairs(path: Path, query: str, world: Map) -> np.ndarray:

@@ -3,6 +3,7 @@
 import type { Box, Features } from "@sfumato/device";
 import { readPicture, type Taken } from "../../app/src/picture.ts";
 import { Engine } from "./engine/engine.ts";
+import type { Made } from "./engine/messages.ts";
 import { EXAMPLES, type Example } from "./examples.ts";
 import type { Shell, Work } from "./shell.ts";
 
@@ -25,6 +26,8 @@ class Session {
   shown: Shown | null = null;
   /** Regions that were hidden by hand in what is shown. */
   boxes: readonly Box[] = [];
+  /** The last release that was charged: Place may ask a server with it. */
+  release: Made | null = null;
   #words: Promise<readonly number[]> | null = null;
 
   /** A photograph of the person, or one that comes with the page. */

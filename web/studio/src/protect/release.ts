@@ -58,7 +58,7 @@ export class ReleaseCard {
     const made = await this.#shell.run("Drawing", () => session.engine.protect({ choice: this.#choice(), lens: shown.lens, counted: true }));
     this.#draw.disabled = false;
     if (made === undefined || made === null) return;
-    this.#made = made;
+    this.#made = session.release = made;
     const { cost, data, release } = made;
     const spent = thousands(cost.epsilonPerPicture ?? 0);
     this.#note.replaceChildren(

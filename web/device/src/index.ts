@@ -26,6 +26,8 @@ export { filterFeatures } from "./filters.ts";
 export type { Box, FilterSettings } from "./filters.ts";
 export { Ledger } from "./ledger.ts";
 export type { Caps, LedgerOptions, Spent } from "./ledger.ts";
+export { MOST_HISTORY, sessionNames } from "./ledger-history.ts";
+export type { ChargeEntry } from "./ledger-history.ts";
 export type { Limits } from "./limits.ts";
 export { loadNative } from "./native.ts";
 export { WordSearch } from "./nearest.ts";

@@ -3,8 +3,8 @@
 import type { Row, Leak } from "./rows.ts";
 import { axisOf } from "./scale.ts";
 import { markOf } from "./marks.ts";
+import { svg } from "./svg.ts";
 
-const NAMESPACE = "http://www.w3.org/2000/svg";
 const TALL = 440;
 const EDGE = { left: 58, right: 18, top: 14, bottom: 64 };
 
@@ -15,13 +15,6 @@ export interface ChartOptions {
   describe(row: Row): string;
   /** A point was reached by mouse, touch or keys. */
   chosen(row: Row): void;
-}
-
-export function svg<K extends keyof SVGElementTagNameMap>(tag: K, attributes: Record<string, string | number>, ...children: (Node | string)[]): SVGElementTagNameMap[K] {
-  const made = document.createElementNS(NAMESPACE, tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));
-  made.append(...children);
-  return made;
 }
 
 /** The chart of these rows; points are in the order of keys, from more private to less. */

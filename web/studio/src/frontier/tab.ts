@@ -5,10 +5,11 @@ import { make, thousands } from "../../../app/src/dom.ts";
 import { select } from "../parts.ts";
 import { Settings } from "../settings.ts";
 import type { Mount, Shell } from "../shell.ts";
-import { drawChart, svg } from "./chart.ts";
+import { drawChart } from "./chart.ts";
 import { inOrder, markOf } from "./marks.ts";
 import { readOutcomes, textOf, type Head } from "./outcomes.ts";
 import { LEAKS, rowsOf, said, type Leak, type Row } from "./rows.ts";
+import { svg } from "./svg.ts";
 import { FAMILIES, percent, sentencesOf, verdictOf } from "./words.ts";
 
 const EXAMPLES = { strecha: "Two buildings outdoors (Strecha)", room: "A desk indoors (TUM)" } as const;

@@ -6,7 +6,7 @@ import { markOf } from "./marks.ts";
 import { svg } from "./svg.ts";
 
 const TALL = 440;
-const EDGE = { left: 58, right: 18, top: 14, bottom: 64 };
+const EDGE = { left: 66, right: 18, top: 14, bottom: 64 };
 
 export interface ChartOptions {
   readonly leak: Leak;
@@ -20,8 +20,9 @@ export interface ChartOptions {
 /** The chart of these rows; points are in the order of keys, from more private to less. */
 export function drawChart(rows: readonly Row[], options: ChartOptions): SVGSVGElement {
   const { leak, width } = options;
-  const axis = axisOf(leak, rows);
   const [wide, high] = [width - EDGE.left - EDGE.right, TALL - EDGE.top - EDGE.bottom];
+  const isNarrow = wide < 420;
+  const axis = axisOf(leak, rows, isNarrow);
   const x = (at: number): number => EDGE.left + at * wide;
   const y = (share: number): number => EDGE.top + (1 - share) * high;
   const placed = rows
@@ -30,8 +31,7 @@ export function drawChart(rows: readonly Row[], options: ChartOptions): SVGSVGEl
       return at === null ? [] : [{ row, at }];
     })
     .sort((one, other) => one.at - other.at || one.row.share - other.row.share);
-  const chart = svg("svg", { viewBox: `0 0 ${width} ${TALL}`, class: "chart frontier-chart", role: "group", "aria-label": `Share localized against ${axis.title.replace("← more private · ", "")}; ${placed.length} points, arrow keys go from one to the next` });
-  const isNarrow = wide < 420;
+  const chart = svg("svg", { viewBox: `0 0 ${width} ${TALL}`, class: "chart frontier-chart", role: "group", "aria-label": `Share localized against ${axis.title.replace("← more private · ", "")}; ${placed.length} points; arrow keys go from one to the next` });
   for (const share of [0, 0.25, 0.5, 0.75, 1]) {
     chart.append(
       svg("line", { class: "grid", x1: x(0), x2: x(1), y1: y(share), y2: y(share) }),
@@ -55,7 +55,7 @@ export function drawChart(rows: readonly Row[], options: ChartOptions): SVGSVGEl
     );
   }
   chart.append(
-    svg("text", { x: x(0.5), y: TALL - 14, "text-anchor": "middle" }, isNarrow ? axis.title.replace(" of who guesses about an object of ten descriptors", " for an object of ten") : axis.title),
+    svg("text", { x: x(0.5), y: TALL - 14, "text-anchor": "middle" }, axis.title),
     svg("text", { x: 14, y: y(0.5), "text-anchor": "middle", transform: `rotate(-90 14 ${y(0.5)})` }, "localized"),
     stairs(placed.filter(({ row }) => row.fronts.includes(leak)), x, y),
     ...placed.map(({ row, at }) => pointOf(row, x(at), y, leak, options)),

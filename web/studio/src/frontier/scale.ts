@@ -18,11 +18,14 @@ const TITLES: Record<Leak, string> = {
   object: "advantage of who guesses about an object of ten descriptors",
   ssim: "SSIM of what the best attack paints",
 };
-const COLUMN = 0.8; // the part of the width that promises take, where others stand behind
+const SHORT_TITLES: Record<Leak, string> = { picture: "E at δ = 10⁻⁶", object: "advantage, object of ten", ssim: "SSIM of the attack" };
+/** The part of the width that promises take, where others stand behind. */
+const COLUMN = 0.8;
+const NARROW_COLUMN = 0.64;
 
 /** The axis of a leak for these rows. */
-export function axisOf(leak: Leak, rows: readonly Row[]): Axis {
-  const title = `← more private · ${TITLES[leak]}`;
+export function axisOf(leak: Leak, rows: readonly Row[], isNarrow = false): Axis {
+  const title = `← more private · ${isNarrow ? SHORT_TITLES[leak] : TITLES[leak]}`;
   const values = rows.flatMap((row) => (row[leak] === null ? [] : [row[leak]]));
   if (leak === "ssim") {
     const greys = rows.flatMap(({ grey }) => (grey === null ? [] : [grey]));
@@ -36,7 +39,7 @@ export function axisOf(leak: Leak, rows: readonly Row[]): Axis {
     };
   }
   const families = [...new Set(rows.filter((row) => row[leak] === null).map(({ family }) => family))];
-  const wide = families.length === 0 ? 1 : COLUMN;
+  const wide = families.length === 0 ? 1 : isNarrow ? NARROW_COLUMN : COLUMN;
   const column = (family: string): number => wide + ((1 - wide) * (families.indexOf(family) + 1)) / (families.length + 1);
   const isLog = leak === "picture";
   const scaled = values.filter((value) => value > 0 || !isLog).map((value) => (isLog ? Math.log10(value) : value));
@@ -48,7 +51,7 @@ export function axisOf(leak: Leak, rows: readonly Row[]): Axis {
   return {
     title, line: null, behind: families.length === 0 ? null : wide,
     place: (row) => (row[leak] === null ? column(row.family) : at(row[leak])),
-    ticks: families.length === 0 ? marks : [...marks.filter(([place]) => place < wide - 0.03), [(1 + wide) / 2, "no promise"]],
+    ticks: families.length === 0 ? marks : [...marks.filter(([place]) => place < wide - (isNarrow ? 0.1 : 0.03)), [(1 + wide) / 2, "no promise"]],
   };
 }
 

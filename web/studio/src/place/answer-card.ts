@@ -16,14 +16,15 @@ export async function readReleaseFile(file: Blob): Promise<KeypointRelease> {
 
 export class AnswerCard {
   readonly element: HTMLElement;
-  readonly #verdict = make("p", { class: "verdict", id: "place-verdict", role: "status" });
+  /** Stands where a person looks first. */
+  readonly verdict = make("p", { class: "verdict", id: "place-verdict", role: "status" });
   readonly #warning = make("p", { class: "notice", hidden: "" });
   readonly #facts = make("dl", { class: "facts place-facts" });
   readonly #query = make("figure", { class: "place-query", hidden: "" });
   #shown: { readonly answer: Localization | null; readonly release: KeypointRelease | null } = { answer: null, release: null };
 
   constructor() {
-    this.element = make("div", {}, this.#verdict, this.#warning, this.#facts, this.#query);
+    this.element = make("div", {}, this.#warning, this.#facts, this.#query);
     this.show(null, null);
   }
 
@@ -31,7 +32,7 @@ export class AnswerCard {
   show(answer: Localization | null, release: KeypointRelease | null): ReadonlySet<number> | null {
     const inliers = answer !== null && release !== null ? inlierRows(answer, release) : null;
     this.#shown = { answer, release };
-    this.#verdict.textContent = verdictOf(answer);
+    this.verdict.textContent = verdictOf(answer);
     this.#warning.textContent = answer?.warning ?? "";
     this.#warning.hidden = answer?.warning == null;
     showFacts(this.#facts, answer === null ? [] : factsOf(answer));
@@ -66,9 +67,17 @@ export function promiseOf(release: KeypointRelease): string {
 }
 
 export function verdictOf(answer: Localization | null): string {
-  if (answer === null) return "No answer is shown yet.";
+  if (answer === null) return "No answer is shown beside this place yet.";
   if (answer.pose === null) return `Not found: ${answer.reason ?? "no reason is given"}.`;
-  return `Found at ${answer.pose.center.map((value) => value.toFixed(3)).join(", ")}, in the map's unit.`;
+  const at = answer.pose.center.map((value) => value.toFixed(3)).join(", ");
+  const error = answer.expectedError;
+  const off = error === null ? "" : `, and nine times of ten that is at most ${short(error.position)} off`;
+  return `The server would find you at ${at} in the map's unit${off}.`;
+}
+
+/** A whole number as an exponent. */
+function raised(value: number): string {
+  return value.toFixed(0).replace("-", "⁻").replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹".charAt(Number(digit)));
 }
 
 function factsOf(answer: Localization): (readonly [string, string])[] {
@@ -76,7 +85,7 @@ function factsOf(answer: Localization): (readonly [string, string])[] {
   if (answer.expectedError !== null) {
     facts.push(["off by at most, nine times of ten: in the map's unit, and turned", `${short(answer.expectedError.position)} · ${short(answer.expectedError.rotationDeg)}°`]);
   }
-  if (answer.pose !== null) facts.push(["as good by pure chance, expected", `10^${answer.log10Chance.toFixed(0)}`]);
+  if (answer.pose !== null) facts.push(["as good by pure chance, expected", `10${raised(answer.log10Chance)}`]);
   if (answer.searched < 1) facts.push(["of the map's images were searched", `${Math.floor(100 * answer.searched)} %`]);
   return facts;
 }

@@ -65,6 +65,7 @@ class PlaceTab {
     reset.id = "place-reset";
     return make("section", { class: "card place-window", "aria-labelledby": "place-title" },
       make("h2", { id: "place-title" }, "Where would it find you?"),
+      this.#answerCard.verdict,
       this.#about,
       this.#stage.element,
       make("p", { class: "small place-keys", id: "place-keys" }, Stage.keys),
@@ -92,7 +93,7 @@ class PlaceTab {
         button("Show the example", "plain", () => void this.example())),
       this.#server.element);
     const answer = make("section", { class: "card", "aria-labelledby": "place-answer" },
-      make("h2", { id: "place-answer" }, "What the server answered"),
+      make("h2", { id: "place-answer" }, "What the answer rests on"),
       this.#answerCard.element,
       make("div", { class: "buttons" },
         ...pick("place-json", "Open an answer", { accept: ".json" }, (files) => void this.#openAnswer(files)),

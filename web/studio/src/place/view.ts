@@ -94,7 +94,7 @@ export class View {
     const flat = unit(moved([-s * aside[0], -s * aside[1], -s * aside[2]], c, ahead));
     const forward = unit(moved([ch * flat[0], ch * flat[1], ch * flat[2]], -sh, up));
     const right = unit(cross(forward, up));
-    return { center: moved(this.#target, -this.#distance, forward), right, down: cross(forward, right), forward, tall: TALL };
+    return { center: moved(this.#target, -this.#distance, forward), right, down: cross(forward, right), forward, tall: TALL / Math.min(1, aspect) };
   }
 
   #within(distance: number): number {

@@ -27,7 +27,7 @@ from sfumato.privacy.known_truth import NUM_SUB_DATABASES, lift_picture
 FOLDER = Path(__file__).parent / "public" / "examples"
 NAMES = ("astronaut", "coffee", "chelsea", "rocket")
 QUALITY = 88
-DIMENSION, STRATEGY, KEYPOINTS, SEED = 4, "sub-hybrid", 500, 0
+DIMENSION, STRATEGY, KEYPOINTS, SEED = 4, "sub-hybrid", 1000, 0
 #: Nearer than this to the true unit vector, a recovered descriptor is the descriptor.
 EXACT = 1e-3
 

@@ -27,5 +27,5 @@ export default defineConfig({
     modulePreload: false,
     chunkSizeWarningLimit: 1000,
   },
-  test: { include: ["test/**/*.test.ts"], environment: "node", testTimeout: 300_000, hookTimeout: 300_000, teardownTimeout: 60_000, fileParallelism: false },
+  test: { include: ["test/**/*.test.ts"], environment: "node", testTimeout: 300_000, hookTimeout: 300_000, teardownTimeout: 60_000, fileParallelism: false, globalSetup: "test/global.ts" },
 });

@@ -36,8 +36,9 @@ _HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
-    "Cache-Control": "no-cache",
 }
+#: Asked for again each time; but a file in assets/ has a hash in its name, and an icon is an icon.
+_CACHE = {"/assets/": "max-age=31536000, immutable", "/icon.svg": "max-age=3600"}
 _SAYS_SELF = "connect-src 'self'"
 _SAYS_NO_SERVER = '<meta name="sfumato-server" content="">'
 
@@ -108,6 +109,8 @@ def _handler(studio: Studio) -> type[BaseHTTPRequestHandler]:
             self.send_header("Content-Security-Policy", studio.policy)
             for name, value in _HEADERS.items():
                 self.send_header(name, value)
+            kept = (value for start, value in _CACHE.items() if self.path.startswith(start))
+            self.send_header("Cache-Control", next(kept, "no-cache") if found else "no-store")
             if status != HTTPStatus.NOT_MODIFIED:
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(content)))

@@ -8,7 +8,8 @@ import { session } from "./session.ts";
 import { Settings } from "./settings.ts";
 import type { Shell } from "./shell.ts";
 
-export const USUAL = { epsilon: 8, maxKeypoints: 500 } as const;
+/** As many keypoints as the painter was trained with at most. */
+export const USUAL = { epsilon: 8, maxKeypoints: 1000 } as const;
 const MOST = 20_000;
 const COUNTS = ["100", "200", "300", "500", "1000", "2000"] as const;
 

@@ -22,10 +22,10 @@ const LIMITS =
 class AuditTab {
   readonly #shell: Shell;
   readonly #kind = select("kind", "Which sampler", KINDS.map(({ name, title }) => [name, title] as const));
-  readonly #epsilon = select("claim", "ε that it claims, per keypoint", ["0.5", "1", "2", "4"].map((value) => [value, value] as const));
+  readonly #epsilon = select("claim", "ε claimed, per keypoint", ["0.5", "1", "2", "4"].map((value) => [value, value] as const));
   readonly #words = select("num-words", "Words |K|", ["4", "8", "64"].map((value) => [value, value] as const));
-  readonly #size = select("subset-size", "Words per answer ω", ["1", "2", "3"].map((value) => [value, value] as const));
-  readonly #draws = select("draws", "Draws per input, at most", DRAWS.map((value) => [value, thousands(Number(value))] as const));
+  readonly #size = select("subset-size", "Words sent, ω", ["1", "2", "3"].map((value) => [value, value] as const));
+  readonly #draws = select("draws", "Draws per input", DRAWS.map((value) => [value, thousands(Number(value))] as const));
   readonly #verdict = make("p", { class: "verdict", id: "verdict", role: "status" }, BEFORE);
   readonly #why = make("p", { id: "why" });
   readonly #chart = make("div", { id: "chart" });
@@ -45,7 +45,7 @@ class AuditTab {
         { class: "card", "aria-labelledby": "audit-title" },
         make("h2", { id: "audit-title" }, "Try to break the promise"),
         make("p", {}, EXPLAINED),
-        make("div", { class: "fields" }, this.#kind.field, this.#epsilon.field, this.#words.field, this.#size.field, this.#draws.field),
+        make("div", { class: "fields fields-wide" }, this.#kind.field, this.#epsilon.field, this.#words.field, this.#size.field, this.#draws.field),
         make("div", { class: "buttons" }, this.#start),
         this.#chart,
         table,

@@ -19,14 +19,14 @@ export const NO_GL = ["--disable-3d-apis"];
 export class Site {
   readonly url: string;
   readonly #server: Server;
-  readonly #folder: string;
+  readonly folder: string;
   readonly #opened: Watched[] = [];
   /** Errors of all pages. */
   readonly problems: string[] = [];
 
   private constructor(server: Server, folder: string) {
     this.#server = server;
-    this.#folder = folder;
+    this.folder = folder;
     this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
   }
 
@@ -74,7 +74,7 @@ export class Site {
     for (const watched of this.#opened) await close(watched);
     this.#server.closeAllConnections();
     this.#server.close();
-    if (process.env["SFUMATO_STUDIO"] === undefined) rmSync(this.#folder, { recursive: true, force: true });
+    if (process.env["SFUMATO_STUDIO"] === undefined) rmSync(this.folder, { recursive: true, force: true });
   }
 }
 

@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { HAS_CHROMIUM, type Watched } from "../../app/test/browser.ts";
+import { HAS_CHROMIUM, newPage, type Watched } from "../../app/test/browser.ts";
 import { NO_GL, Site, SOFTWARE_GL } from "./site.ts";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -32,6 +32,7 @@ async function fits(page: Page, name: string): Promise<void> {
     await page.setViewportSize({ width, height });
     for (const colorScheme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme });
+      await page.evaluate(() => { scrollTo(0, 0); });
       await page.waitForTimeout(150); // charts follow the width
       expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
       if (SHOTS !== undefined) await page.screenshot({ path: join(SHOTS, `${name}-${kind}-${colorScheme}.png`), fullPage: true });
@@ -79,7 +80,7 @@ describe.runIf(HAS_CHROMIUM)("the studio", () => {
     await page.waitForTimeout(400);
     await page.click("#place-through");
     expect(await page.locator("#place-through").getAttribute("aria-pressed")).toBe("true");
-    await page.mouse.move(640, 400);
+    await page.hover("#place-stage");
     await page.mouse.wheel(0, -200);
     await page.locator('#place-through[aria-pressed="false"]').waitFor();
     await page.click("#place-reset");
@@ -102,6 +103,31 @@ describe.runIf(HAS_CHROMIUM)("the studio", () => {
     expect(await about.textContent()).toMatch(/points\.ply/); // what was shown stays
     await page.setInputFiles("#place-json", { name: "answer.json", mimeType: "", buffer: Buffer.from('{"localized": true') });
     await page.locator("#problem", { hasText: "not what “sfumato localize --json” writes" }).waitFor();
+    await page.context().close();
+  });
+
+  it("shows the points of a map on the server that the page names", async () => {
+    const page = await newPage(await watched.browser.newContext(), site.problems);
+    const html = readFileSync(join(site.folder, "index.html"), "utf8").replace('name="sfumato-server" content=""', 'name="sfumato-server" content="./served/"');
+    const map = { id: "m".repeat(22), name: "gallery", extractor: "sift", accepts: ["words"], dictionaries: [], num_images: 3, num_points: 9000, notice: "" };
+    const asked: string[] = [];
+    await page.route("**/*", async (route) => {
+      const address = new URL(route.request().url());
+      if (address.pathname === "/") await route.fulfill({ contentType: "text/html", body: html });
+      else if (!address.pathname.startsWith("/served/")) await route.continue();
+      else {
+        asked.push(`${address.pathname} ${route.request().headers()["authorization"] ?? ""}`);
+        const points = { points: [[0, 0, 0], [1, 0, 0], [0, 1, 1]], up: [0, 0, 1] };
+        await route.fulfill({ json: address.pathname.endsWith("/points") ? points : address.pathname.endsWith("/maps") ? { maps: [map] } : map });
+      }
+    });
+    await page.goto(`${site.url}#place?example=none`);
+    await page.fill("#place-key", "sfk_secret");
+    await page.keyboard.press("Enter");
+    await page.locator("#place-about", { hasText: "A map on the server, “gallery”: 9,000 points." }).waitFor();
+    expect(await text(page, "#place-notes")).toMatch(/The server shows 3 of 9,000 points/);
+    expect(await text(page, "#place-asks")).toMatch(/Nothing to ask with yet/);
+    expect(new Set(asked)).toEqual(new Set(["/served/v1/maps Bearer sfk_secret", `/served/v1/maps/${map.id} Bearer sfk_secret`, `/served/v1/maps/${map.id}/points Bearer sfk_secret`]));
     await page.context().close();
   });
 
@@ -145,7 +171,7 @@ describe.runIf(HAS_CHROMIUM)("the studio", () => {
 
   it("says what a ledger will hold, and then what was spent, when and on what", async () => {
     const page = await site.visit(watched, "#ledger", { bypassCSP: true });
-    expect(await text(page, "#ledger-verdict")).toMatch(/^Nothing was spent in this browser yet\..*Protect/);
+    await page.locator("#ledger-verdict", { hasText: /^Nothing was spent in this browser yet\..*Protect/ }).waitFor();
     await page.evaluate(async () => {
       const database = await new Promise<IDBDatabase>((done) => {
         const request = indexedDB.open("sfumato", 1);
@@ -169,7 +195,7 @@ describe.runIf(HAS_CHROMIUM)("the studio", () => {
     await page.locator("tbody tr").nth(2).locator("td").nth(6).filter({ hasText: /^0\.\d+$|^1\.000$/ }).waitFor();
     expect(await text(page, "tbody tr:nth-child(2)")).toMatch(/2026.*subset, 1 of 16,38450063,000/);
     await page.selectOption("#ledger-unit", "exact");
-    await page.locator(".ledger-chart[aria-label*='E at δ']").waitFor();
+    await page.locator(".ledger-chart[aria-label*='E at δ'] .ledger-dot").nth(2).waitFor();
     const [saved] = await Promise.all([page.waitForEvent("download"), page.click("#ledger-export")]);
     await fits(page, "ledger");
     await page.setInputFiles("#ledger-file", (await saved.path()));

@@ -41,15 +41,17 @@ export function promise(row: Row): string {
 export function sentencesOf(row: Row, head: Head): readonly string[] {
   const [low, high] = row.interval;
   const wrong = row.wrong === 0 ? "" : ` ${thousands(row.wrong)} ${row.wrong === 1 ? "answer was" : "answers were"} wrong.`;
+  const name = FAMILIES[row.family] ?? row.family;
+  const how = row.way.kind === "words" ? said(row.way) : said(row.way).split(", ").slice(1).join(", ");
   const told = [
-    `${FAMILIES[row.family] ?? row.family}, ${said(row.way)}, ${thousands(row.keypoints)} keypoints a picture:`,
+    `${[`${name.charAt(0).toUpperCase()}${name.slice(1)}`, how, `${thousands(row.keypoints)} keypoints a picture`].filter((part) => part !== "").join(", ")}:`,
     `${percent(row.share)} localized within ${head.within} (95 % interval ${Math.round(100 * low)} to ${Math.round(100 * high)} %, ${thousands(row.answers)} answers).${wrong}`,
     promise(row),
   ];
   if (row.ssim !== null && row.grey !== null) {
-    const name = row.attack === null || row.attack === "none needed" ? "The best attack" : `The best attack (${row.attack})`;
+    const best = row.attack === null || row.attack === "none needed" ? "The best attack" : `The best attack (${row.attack})`;
     const better = row.ssim > row.grey ? "" : ", so it shows less than an empty grey picture would";
-    told.push(`${name} paints with SSIM ${row.ssim.toFixed(3)}; a grey picture has ${row.grey.toFixed(3)}${better}.`);
+    told.push(`${best} paints with SSIM ${row.ssim.toFixed(3)}; a grey picture has ${row.grey.toFixed(3)}${better}.`);
   }
   return told;
 }

@@ -13,12 +13,14 @@ export interface Curve {
   readonly cap: number | null;
   /** "N·ε" or "E at δ = 10⁻⁶". */
   readonly unit: string;
+  /** From the first charge to the last, also while E of the later ones is still being counted. */
+  readonly range: readonly [number, number];
 }
 
-export function drawBudget({ cap, steps, unit }: Curve, width: number): SVGSVGElement {
+export function drawBudget({ cap, range, steps, unit }: Curve, width: number): SVGSVGElement {
   const last = steps.at(-1);
   const highest = niceAbove(Math.max(last?.spent ?? 0, cap !== null && cap < 4 * (last?.spent ?? 0) ? cap : 0, 1e-9));
-  const [from, to] = [steps[0]?.time ?? 0, last?.time ?? 1];
+  const [from, to] = range;
   const [wide, high] = [width - EDGE.left - EDGE.right, TALL - EDGE.top - EDGE.bottom];
   const x = (time: number): number => EDGE.left + (to === from ? 0.5 : (time - from) / (to - from)) * wide;
   const y = (spent: number): number => EDGE.top + (1 - spent / highest) * high;

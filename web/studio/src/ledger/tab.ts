@@ -158,8 +158,9 @@ class LedgerTab {
     const width = Math.round(this.#chart.clientWidth);
     if (account === null || account.charges.length === 0 || width < 40) return;
     const round = this.#round;
+    const range = [account.charges[0]?.time ?? 0, account.charges.at(-1)?.time ?? 0] as const;
     if (this.#unit.input.value === "spent") {
-      this.#chart.replaceChildren(drawBudget({ steps: stepsOf(account), cap: account.cap, unit: "N·ε" }, width));
+      this.#chart.replaceChildren(drawBudget({ steps: stepsOf(account), cap: account.cap, unit: "N·ε", range }, width));
       return;
     }
     const steps: Step[] = [];
@@ -167,7 +168,7 @@ class LedgerTab {
       const { exact } = await this.#counter.count(answersUpTo(account.charges, index));
       if (round !== this.#round || this.#unit.input.value === "spent") return;
       steps.push({ time: account.charges[index]?.time ?? 0, spent: exact });
-      this.#chart.replaceChildren(drawBudget({ steps, cap: account.capExact, unit: "E at δ = 10⁻⁶" }, width));
+      this.#chart.replaceChildren(drawBudget({ steps, cap: account.capExact, unit: "E at δ = 10⁻⁶", range }, width));
     }
   }
 

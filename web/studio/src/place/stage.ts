@@ -107,6 +107,7 @@ export class Stage {
     const canvas = make("canvas", { "aria-hidden": "true" });
     this.element.replaceChildren(canvas);
     try {
+      if (document.createElement("canvas").getContext("webgl2") === null) throw new Error("no WebGL");
       const { ScenePainter } = await import("./scene.ts");
       this.#painter = new ScenePainter(canvas);
       canvas.addEventListener("webglcontextlost", (event) => {

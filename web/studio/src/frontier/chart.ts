@@ -12,9 +12,9 @@ export interface ChartOptions {
   readonly leak: Leak;
   readonly width: number;
   /** What a point says to who cannot see it. */
-  describe(row: Row): string;
+  readonly describe: (row: Row) => string;
   /** A point was reached by mouse, touch or keys. */
-  chosen(row: Row): void;
+  readonly chosen: (row: Row) => void;
 }
 
 /** The chart of these rows; points are in the order of keys, from more private to less. */

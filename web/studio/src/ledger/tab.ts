@@ -209,7 +209,7 @@ function textsOf(charge: Charge, exact: string, object: string): readonly string
   const words = charge.numValues === null ? "" : `, ${charge.subsetSize} of ${thousands(charge.numValues)}`;
   return [
     dateOf(charge.time), `${charge.mechanism}${words}`, thousands(charge.units),
-    isPrivate ? short(charge.epsilon ?? 0) : "none", isPrivate ? short(costOf(charge)) : "no guarantee", exact, object,
+    charge.epsilon === null ? "none" : short(charge.epsilon), isPrivate ? short(costOf(charge)) : "no guarantee", exact, object,
   ];
 }
 

@@ -70,7 +70,9 @@ export function canonicalText(text: string, without: string): string {
     place++;
     const closing = opening === "{" ? "}" : "]";
     const items: (readonly [string, string])[] = [];
-    for (skip(); text.charAt(place) !== closing; skip()) {
+    for (;;) {
+      skip();
+      if (text.charAt(place) === closing) break;
       if (text.charAt(place) === ",") place++;
       skip();
       let key = "";

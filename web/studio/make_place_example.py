@@ -51,7 +51,9 @@ def write_model(folder: Path, world: Map, colours: NDArray[np.uint8]) -> None:
     camera = world.cameras[0]
     fx, fy, cx, cy = (*camera.params[:1], *camera.params)[-4:]
     with (folder / "cameras.bin").open("wb") as file:
-        file.write(struct.pack("<QIiQQ4d", 1, 1, _PINHOLE, camera.width, camera.height, fx, fy, cx, cy))
+        file.write(
+            struct.pack("<QIiQQ4d", 1, 1, _PINHOLE, camera.width, camera.height, fx, fy, cx, cy)
+        )
     with (folder / "images.bin").open("wb") as file:
         file.write(struct.pack("<Q", world.num_images))
         for number, name in enumerate(world.image_names):

@@ -1,4 +1,4 @@
-"""The studio on this machine: a small server that only reads, and tells the browser what not to do."""
+"""The studio on this machine: a small server that only reads, with a strict policy."""
 
 from __future__ import annotations
 

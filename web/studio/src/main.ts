@@ -84,7 +84,7 @@ async function show(): Promise<void> {
   hash = location.hash;
   tell(byId("problem"), "");
   const route = routeOf(hash);
-  if (route === null) fail(new Error("this address names no part of the studio; here is the first one."));
+  tell(byId("lost"), route === null ? "This address names no part of the studio; here is the first one." : "", "error");
   const tab = TABS.find(({ name }) => name === route?.name) ?? TABS[0];
   if (tab === undefined) return;
   const settings = route?.settings ?? new URLSearchParams();
@@ -99,6 +99,7 @@ async function show(): Promise<void> {
 async function mount(tab: Tab, settings: URLSearchParams): Promise<void> {
   shown?.leave.abort();
   working = null;
+  document.body.removeAttribute("aria-busy");
   progress("", 1);
   tell(byId("notice"), "");
   const here: NonNullable<typeof shown> = { tab, leave: new AbortController(), mounted: null };

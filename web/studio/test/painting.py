@@ -40,7 +40,7 @@ def main(folder: Path) -> None:
     small = shrink(photo, SIDE)
     size = small.shape[1], small.shape[0]
     scale = np.array(size) / release.image_size
-    # Moved a little: SIFT repeats positions, and which of two at one distance comes first is chance.
+    # Moved a little: SIFT repeats positions, and which of two comes first is chance.
     moved = np.random.default_rng(1).uniform(-0.03, 0.03, release.keypoints.shape)
     points = ((release.keypoints + 0.5) * scale - 0.5 + moved).astype(np.float32)
     points = np.clip(points, 0, np.array(size) - 1).astype(np.float32)

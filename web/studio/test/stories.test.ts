@@ -136,7 +136,7 @@ describe.runIf(HAS_CHROMIUM)("the studio", () => {
     expect(await page.inputValue("#epsilon")).toBe("8");
     expect(await page.inputValue("#density")).toBe("2");
     await page.goto(`${site.url}#nowhere`);
-    await page.locator("#problem", { hasText: "names no part of the studio" }).waitFor();
+    await page.locator("#lost", { hasText: "names no part of the studio" }).waitFor();
     expect(await page.locator("#link-protect").getAttribute("aria-current")).toBe("page");
     await page.context().close();
   });

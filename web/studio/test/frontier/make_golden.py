@@ -1,6 +1,6 @@
 """Rows of the kept outcomes as `sfumato experiment frontier` computes them, for the studio's chart.
 
-    python make_golden.py > golden.json
+python make_golden.py > golden.json
 """
 
 from __future__ import annotations

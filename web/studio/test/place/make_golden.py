@@ -2,7 +2,7 @@
 
     python make_golden.py FOLDER
 
-writes map/ (sfumato), binary/ and text/ (COLMAP's models of the same scene) and points.ply (COLMAP's).
+writes map/ (sfumato), binary/ and text/ (COLMAP's models of the same scene), points.ply (COLMAP's).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def map_of(model: pycolmap.Reconstruction) -> Map:
         keypoints=np.zeros((count, 2), np.float32),
         descriptors=np.zeros((count, 128), np.uint8),
         point_of_feature=np.full(count, -1, np.int32),
-        image_names=("plain.jpg", "Straße \U0001f600 \"quoted\".jpg", "tab\tand\u007f\u2028.jpg"),
+        image_names=("plain.jpg", 'Straße \U0001f600 "quoted".jpg', "tab\tand\u007f\u2028.jpg"),
         cameras=(Camera("PINHOLE", 640, 480, (500.0, 1e3, 320.0, 240.5)),),
         extractor="sift",
         facts={"up": [0.0, 0.0, 1.0], "\ufb01": 1e-07, "\U0001f600": [1e16, -0.0, True, None]},

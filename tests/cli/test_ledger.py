@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,24 @@ def test_a_ledger_says_what_each_session_has_spent(
     assert "not protected the positions of the keypoints" in text
     shown = sfumato_json("ledger show", capsys, "--session", "bare")
     assert [row["session"] for row in shown["sessions"]] == ["bare"]
+
+
+def test_the_history_has_every_charge_with_its_time(
+    tmp_path: Path, codes: tuple[object, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = time.time()
+    assert sfumato(*codes, "-o", tmp_path / "a.sfr", "--session", "town") == 0
+    Ledger.default(session="town").charge(PrivacyEvent("plain", None, 7, "one descriptor", ()))
+    capsys.readouterr()
+    (town,) = sfumato_json("ledger show", capsys, "--history")["sessions"]
+    *coded, plain = town["charges"]
+    assert [(one["epsilon"], one["units"], one["num_values"]) for one in coded] == [(1, 5, 2)] * 3
+    assert (plain["mechanism"], plain["epsilon"], plain["units"]) == ("plain", None, 7)
+    assert all(before <= one["time"] <= time.time() for one in town["charges"])
+    spent = sum(one["epsilon"] * one["units"] for one in coded)
+    assert spent == town["epsilon_spent"]
+    assert sfumato("ledger", "show", "--history") == 2
+    assert "--json" in capsys.readouterr().err
 
 
 def test_looking_makes_neither_a_ledger_nor_a_session(

@@ -10,7 +10,10 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from commands import sfumato
+from sfumato.core.lens import project
 from sfumato.core.randomness import SeededRandom
+from sfumato.core.types import Pose
+from sfumato.core.wire import decode
 from sfumato.device.mechanisms import Plain, SubsetMechanism
 from sfumato.server.mapping.map import Map
 from sfumato.server.mapping.up import with_up
@@ -57,6 +60,23 @@ def test_a_release_is_localized(folder: Path, capsys: pytest.CaptureFixture[str]
     assert "translation " + " ".join(
         f"{value:.3f}" for value in shown["cam_from_world"]["translation"]
     ) in text  # fmt: skip
+
+
+def test_inliers_are_named_with_the_points_they_saw(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["localize", folder / "query.sfr", "--map", folder / "map"]
+    asked += ["--dictionary", folder / "words", "--inliers"]
+    assert sfumato(*asked, "--json") == 0
+    shown = json.loads(capsys.readouterr().out)
+    rows, points = (np.array(shown["inliers"][name]) for name in ("keypoints", "points"))
+    assert len(np.unique(rows)) == shown["num_inliers"]
+    release = decode((folder / "query.sfr").read_bytes())
+    pose = Pose(**{k: np.array(v) for k, v in shown["cam_from_world"].items()})
+    off = project(CAMERA, pose.apply(points)) - release.keypoints[rows]
+    assert np.linalg.norm(off, axis=1).max() < 12  # pixels
+    assert sfumato(*asked) == 2
+    assert "--json" in capsys.readouterr().err
 
 
 def test_a_map_in_shards_answers_the_same(

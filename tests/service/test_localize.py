@@ -54,6 +54,8 @@ def test_a_release_gets_the_pose_it_was_taken_from(served: Served) -> None:
     assert found["log10_chance"] < -4
     assert 0 < found["expected_error"]["position"] < 0.1
     assert 0 < found["expected_error"]["rotation_deg"] < 1
+    assert len(set(found["inliers"]["keypoints"])) == found["num_inliers"]
+    assert set(found["inliers"]) == {"keypoints"}  # the map's points stay with the server
     assert found["warning"] is None
     assert found["camera"] is None
 

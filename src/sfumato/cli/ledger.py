@@ -5,20 +5,25 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from sfumato.cli.accounting import LedgerOption, ledger_path, spent_text
+from sfumato.cli.command import applies
 from sfumato.cli.options import option
 from sfumato.cli.output import JsonFlag, emit
 from sfumato.core.accounting import DELTA
 from sfumato.core.errors import InvalidInput
 from sfumato.core.types import NOT_PROTECTED
 from sfumato.device.ledger import Ledger, Spent
-from sfumato.device.ledger_file import session_names
+from sfumato.device.ledger_file import charges_of, session_names
 
 
+@applies({"--history": "--json"})
 def show(
     ledger: LedgerOption = None,
     session: Annotated[
         str | None, option("Only this session.", metavar="NAME", shown="all sessions")
     ] = None,
+    history: Annotated[
+        bool, option("Also every charge: when, by which mechanism, of how many descriptors.")
+    ] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """ε adds up over the descriptors of a picture and over the pictures of a session. Sessions
@@ -33,6 +38,9 @@ def show(
     if session is not None and not names:
         raise InvalidInput(f"the ledger {path} has no session {session!r}.")
     facts = [_facts(Ledger(path, session=name).spent()) for name in names]
+    if history:
+        for row in facts:
+            row["charges"] = charges_of(path, row["session"])
     exposed = ["whatever was sent with --no-ledger"]
     if any(row["without_guarantee"] for row in facts):
         exposed.insert(0, "all that was sent without a guarantee")

@@ -42,13 +42,17 @@ NO_CAMERA = (
 )
 
 
+_PAIRS = ("keypoints", "points")
+
+
 @applies(
     {
         "--query": "--pairs",
         "--motion --odometry": "--before",
-        "--before --gravity --pairs": "not --server",
-        "--before": "not --pairs --gravity --output",
+        "--before --gravity --pairs --inliers": "not --server",
+        "--before": "not --pairs --gravity --output --inliers",
         "--format": "--output",
+        "--inliers": "--json",
     },
 )
 def run(
@@ -103,6 +107,9 @@ def run(
         str, option("Error of the motion between two releases: of the way, and an angle.")
     ] = "2%/0.5deg",
     measured: opt.Measured,
+    inliers: Annotated[
+        bool, option("Also tell which keypoints agree with the pose, and which points they saw.")
+    ] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Releases are asked with as they are. Pictures are protected first, as `sfumato protect` does
@@ -148,7 +155,7 @@ def run(
             raise InvalidInput(NO_CAMERA)
         with place as asked:
             ready = with_cameras(queries, camera, asked.camera)
-            _answer(ready, asked, {}, output, format, as_json, several=source.is_dir())
+            _answer(ready, asked, {}, output, format, as_json, inliers, several=source.is_dir())
         return
     account.check()
     wanted = which.of(source)
@@ -157,7 +164,7 @@ def run(
         asked.check(chosen.pipeline(selection, Observed()))
         made = make_ready(wanted, chosen, selection, camera or "auto", asked.camera)
         queries, facts = _drawn(made, account, save, as_json)
-        _answer(queries, asked, facts, output, format, as_json, several=wanted.several)
+        _answer(queries, asked, facts, output, format, as_json, inliers, several=wanted.several)
 
 
 #: Options that say how pictures are protected; releases were protected before.
@@ -199,10 +206,13 @@ def _answer(
     output: Path | None,
     layout: str,
     as_json: bool,
+    inliers: bool,
     *,
     several: bool,
 ) -> None:
     """Ask, and tell one answer in full or many as a table."""
+    if inliers and several:
+        raise InvalidInput("--inliers tells of one answer, this asks for several; leave it out.")
     found: list[tuple[Query, Localization]] = []
     problem = None
     try:
@@ -228,6 +238,10 @@ def _answer(
     shown = facts.pop("shown", {})
     if shown and not as_json:
         emit_facts(f"asking {asked.where}", shown)
+    agree = found[0][1].inliers
+    if inliers:
+        told = None if agree is None else {name: getattr(agree, name).tolist() for name in _PAIRS}
+        facts["inliers"] = told
     tell_localization(found[0][1], as_json, facts)
 
 

@@ -46,6 +46,7 @@ def _group(summary: str, **entries: tuple[str, str]) -> LazyGroup:
 #: Every command: where its function is, and the first line of its help.
 COMMANDS: dict[str, tuple[str, str] | LazyGroup] = {
     "demo": ("demo:run", "Localize photographs of a room, and show what left the device."),
+    "studio": ("studio:run", "Show in the browser what leaves, what comes back, what it costs."),
     "extract": ("extract:run", "Find and describe the keypoints of a picture or of a folder."),
     "frames": ("frames:run", "Take pictures out of a video, every N-th frame."),
     "dictionary": _group(

@@ -198,6 +198,24 @@ class Pose(Frozen):
         return distance, math.degrees(math.acos(min(1.0, max(-1.0, float(cosine)))))
 
 
+@dataclass(frozen=True, eq=False)
+class Inliers(Frozen):
+    """What agrees with a pose, pair by pair.
+
+    keypoints  (k,) rows of the release, in its own order; a row may stand here more than once
+    points     (k, 3) the points of the map they saw, in the map's unit
+    """
+
+    keypoints: NDArray[np.int64]
+    points: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        self._set("keypoints", frozen_array("keypoints", self.keypoints, np.int64))
+        self._set("points", frozen_array("points", self.points, np.float64))
+        check_shape("keypoints", self.keypoints, (None,))
+        check_shape("points", self.points, (len(self.keypoints), 3))
+
+
 @dataclass(frozen=True)
 class Localization:
     """A pose, or the reason why there is none.
@@ -210,6 +228,7 @@ class Localization:
     warning        what cannot be trusted, in one sentence
     camera         the pose was computed with this one, where the given one clearly does not fit
     searched       share of the map's images that were looked at; below 1 no pose is no verdict
+    inliers        which keypoints agree, and with what; None where that is not told
 
     >>> sf.Localization(None, 9, 200, -1.5, "9 inliers, 12 needed").localized
     False
@@ -224,6 +243,7 @@ class Localization:
     warning: str | None = None
     camera: Camera | None = None
     searched: float = 1.0
+    inliers: Inliers | None = dataclasses.field(default=None, compare=False, repr=False)
 
     @property
     def localized(self) -> bool:

@@ -17,6 +17,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from sfumato.core.errors import LedgerError
 from sfumato.core.storage import TEMPORARY, sync_directory
@@ -178,6 +179,22 @@ def session_names(path: Path) -> list[str]:
     with LedgerFile(path, timeout=60.0).transaction() as database:
         rows = database.execute("SELECT name FROM sessions ORDER BY name").fetchall()
     return [name for (name,) in rows]
+
+
+def charges_of(path: Path, session: str) -> list[dict[str, Any]]:
+    """Every charge of a session, oldest first: seconds since 1970, and what was counted.
+
+    epsilon  per descriptor; None where the release had no guarantee
+    """
+    names = ("time", "mechanism", "epsilon", "units", "num_values", "subset_size")
+    with LedgerFile(path, timeout=60.0).transaction() as database:
+        rows = database.execute(
+            "SELECT time, mechanism, CASE WHEN unprotected OR NOT epsilon THEN NULL ELSE "
+            "epsilon / 1e9 END, units, num_values, subset_size FROM charges WHERE session = ? "
+            "ORDER BY id",
+            (session,),
+        ).fetchall()
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def _format(database: sqlite3.Connection) -> int:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.lens import focal_lengths, principal_point, project
 from sfumato.core.pose_error import PoseError
-from sfumato.core.types import Camera, Localization
+from sfumato.core.types import Camera, Inliers, Localization
 from sfumato.server.focal import check_focal
 from sfumato.server.mapping.map import Map
 from sfumato.server.mapping.own_error import OwnError, own_error_of
@@ -108,8 +108,14 @@ def tested_answer(best: Estimate, candidates: MapRegion, problem: PoseProblem) -
     if error is not None and checked.other is not None:
         away = step_between(best.pose, checked.other)
         error = stated_error(error.covariance + np.outer(away, away))
-    warning = checked.warning or off_center_warning(problem.camera)
-    return Localization(best.pose, *evidence, error=error, warning=warning, camera=checked.camera)
+    return Localization(
+        best.pose,
+        *evidence,
+        error=error,
+        warning=checked.warning or off_center_warning(problem.camera),
+        camera=checked.camera,
+        inliers=Inliers(best.keypoint, np.asarray(problem.points[best.point])),
+    )
 
 
 def off_center_warning(camera: Camera) -> str | None:

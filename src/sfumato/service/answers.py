@@ -86,6 +86,12 @@ class ExpectedError(BaseModel):
     )
 
 
+class AgreeingKeypoints(BaseModel):
+    """Which keypoints agree with the pose; the points they saw stay in the map."""
+
+    keypoints: list[int] = Field(description="Rows of the release, in its own order.")
+
+
 class Answer(BaseModel):
     """A pose, or the reason why none is given."""
 
@@ -106,6 +112,9 @@ class Answer(BaseModel):
     searched: float = Field(
         description="Share of the map's images that were looked at: below 1, a part of the map did "
         "not answer, and the warning says so. Without a pose that is a 503, never an answer."
+    )
+    inliers: AgreeingKeypoints | None = Field(
+        default=None, description="The keypoints behind num_inliers; null without a pose."
     )
 
 
@@ -211,4 +220,7 @@ def answer_of(found: Localization) -> Answer:
         warning=found.warning,
         camera=None if found.camera is None else UsedCamera(**found.camera.as_dict()),
         searched=found.searched,
+        inliers=None
+        if found.inliers is None
+        else AgreeingKeypoints(keypoints=sorted(set(found.inliers.keypoints.tolist()))),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tarfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +9,10 @@ from pathlib import Path
 from sfumato.core.errors import Mismatch
 from sfumato.core.releases import WordRelease
 from sfumato.dictionary import Dictionary
+from sfumato.dictionary.archive import tar_length, tar_pieces
 from sfumato.dictionary.bundled import bundled_names, resolve
 from sfumato.server.mapping.filing import fingerprints_of
 from sfumato.service.errors import ServiceError
-
-_PIECE = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -25,24 +23,12 @@ class Served:
     folder: Path
     name: str | None
 
-    def files(self) -> list[Path]:
-        return sorted(file for file in self.folder.iterdir() if file.is_file())
-
     def tar_length(self) -> int:
-        return sum(512 + -(-file.stat().st_size // 512) * 512 for file in self.files()) + 1024
+        return tar_length(self.folder)
 
     def tar(self) -> Iterator[bytes]:
         """The folder as an uncompressed tar: the same bytes whenever it is asked for."""
-        for file in self.files():
-            entry = tarfile.TarInfo(file.name)
-            entry.size = file.stat().st_size
-            entry.mode = 0o644
-            yield entry.tobuf(tarfile.USTAR_FORMAT)
-            with file.open("rb") as stream:
-                while piece := stream.read(_PIECE):
-                    yield piece
-            yield bytes(-entry.size % 512)
-        yield bytes(1024)
+        return tar_pieces(self.folder)
 
 
 class Dictionaries:

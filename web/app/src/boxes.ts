@@ -26,10 +26,10 @@ export class Boxes {
     return this.#boxes;
   }
 
-  /** A new picture: the regions of the last one mean nothing here. */
-  reset(width: number, height: number): void {
+  /** A new picture: the regions of the last one mean nothing here; `boxes` were drawn on this one before. */
+  reset(width: number, height: number, boxes: readonly Box[] = []): void {
     this.#size = [width, height];
-    this.#boxes = [];
+    this.#boxes = [...boxes];
     this.#show();
   }
 

@@ -7,7 +7,8 @@ export { CAMERA_MODELS, USUAL_FIELD_OF_VIEW, checkPossible, guessCamera, scaleCa
 export type { Camera, CameraModel } from "./camera.ts";
 export { Client } from "./client/client.ts";
 export type { ClientSettings, Outcome } from "./client/client.ts";
-export type { Advice, Localization, MapInfo, MapPoints, Pose, PoseError, WordsInfo } from "./client/answers.ts";
+export { readAnswer } from "./client/answers.ts";
+export type { Advice, Inliers, Localization, MapInfo, MapPoints, Pose, PoseError, WordsInfo } from "./client/answers.ts";
 export type { Patience, ServerOptions } from "./client/ask.ts";
 export type { Waiting } from "./client/outbox.ts";
 export type { Choice } from "./client/plan.ts";
@@ -25,6 +26,8 @@ export { filterFeatures } from "./filters.ts";
 export type { Box, FilterSettings } from "./filters.ts";
 export { Ledger } from "./ledger.ts";
 export type { Caps, LedgerOptions, Spent } from "./ledger.ts";
+export { MOST_HISTORY, sessionNames } from "./ledger-history.ts";
+export type { ChargeEntry } from "./ledger-history.ts";
 export type { Limits } from "./limits.ts";
 export { loadNative } from "./native.ts";
 export { WordSearch } from "./nearest.ts";

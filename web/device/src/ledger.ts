@@ -12,6 +12,7 @@
 import { checkNumber } from "./checks.ts";
 import { inTransaction, openDatabase, type DatabaseOptions } from "./database.ts";
 import { BudgetSpent, InvalidInput, LedgerError, Missing, SfumatoError } from "./errors.ts";
+import { historyOf, withCharge, type ChargeEntry } from "./ledger-history.ts";
 import { Composition, DELTA, type PrivateAnswers } from "./privacy/accounting.ts";
 import { answersOf, type PrivacyEvent } from "./privacy/event.ts";
 import { asWritten } from "./privacy/odds.ts";
@@ -70,6 +71,7 @@ interface Row {
   readonly spent: bigint;
   readonly unprotected: number;
   readonly answers: readonly Answers[];
+  readonly history?: unknown;
 }
 
 /** The account of one session. Safe across tabs and workers. */
@@ -107,6 +109,7 @@ export class Ledger {
         spent: before.spent + row.cost,
         unprotected: before.unprotected + (row.bare ? 1 : 0),
         answers: row.bare ? before.answers : added(before.answers, row.answers),
+        history: withCharge(before.history, event),
       };
     });
   }
@@ -126,6 +129,11 @@ export class Ledger {
       composition: compositionOf(row.answers),
       remaining: session === undefined ? null : Math.max(session - epsilon, 0),
     };
+  }
+
+  /** When what was charged, oldest first: the newest entries, which the account does not rest on. */
+  async history(): Promise<readonly ChargeEntry[]> {
+    return historyOf((await this.#change((same) => same)).history);
   }
 
   /**

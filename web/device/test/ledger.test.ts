@@ -3,6 +3,7 @@ import { describe, expect, test, vi } from "vitest";
 import { inTransaction, openDatabase } from "../src/database.ts";
 import { BudgetSpent, InvalidInput, LedgerError } from "../src/errors.ts";
 import { Ledger } from "../src/ledger.ts";
+import { MOST_HISTORY, sessionNames, withCharge } from "../src/ledger-history.ts";
 import { Composition } from "../src/privacy/accounting.ts";
 import { subsetEvent } from "../src/privacy/event.ts";
 
@@ -147,3 +148,43 @@ test.each([{ session: 0 }, { picture: -1 }, { exact: NaN }, { descriptor: Infini
     await expect(Ledger.open({ factory: new IDBFactory(), caps })).rejects.toThrow(InvalidInput);
   },
 );
+
+describe("the history", () => {
+  test("says when what was charged, in every tab", async () => {
+    const factory = new IDBFactory();
+    const before = Date.now();
+    const ledger = await Ledger.open({ factory, session: "town" });
+    await ledger.charge(event);
+    await ledger.charge(subsetEvent(Infinity, 7, 1024, 1));
+    const [first, second] = await (await Ledger.open({ factory, session: "town" })).history();
+    expect(first).toMatchObject({ mechanism: "subset", epsilon: 8, units: 100, numValues: 8192, subsetSize: 1 });
+    expect(second).toMatchObject({ mechanism: "quantize", epsilon: null, units: 7 });
+    expect(first?.time).toBeGreaterThanOrEqual(before);
+    await Ledger.open({ factory, session: "another" });
+    expect(await sessionNames({ factory })).toEqual(["another", "town"]);
+  });
+
+  test("may have gaps and damage without harming the account", async () => {
+    const factory = new IDBFactory();
+    const ledger = await Ledger.open({ factory });
+    await ledger.charge(event);
+    const database = await openDatabase({ factory });
+    await inTransaction(database, "sessions", "readwrite", (objects, done, guarded) => {
+      const request = objects.get("default") as IDBRequest<object>;
+      request.onsuccess = guarded(() => {
+        objects.put({ ...request.result, history: [{ time: "yesterday" }, null, 3] });
+        done(null);
+      });
+    });
+    expect(await ledger.history()).toEqual([]);
+    await ledger.charge(event);
+    expect(await ledger.spent()).toMatchObject({ pictures: 2, epsilon: 1600 });
+    expect(await ledger.history()).toHaveLength(1);
+  });
+
+  test("keeps the newest entries and no more", () => {
+    let history: ReturnType<typeof withCharge> = [];
+    for (let i = 0; i < MOST_HISTORY + 3; i++) history = withCharge(history, event, i);
+    expect([history.length, history[0]?.time]).toEqual([MOST_HISTORY, 3]);
+  });
+});

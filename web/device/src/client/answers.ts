@@ -3,9 +3,10 @@
  * what cannot be true is refused. Further fields may come with newer servers and are left alone.
  */
 import { checkCamera, type Camera, type CameraModel } from "../camera.ts";
-import { at, checkFingerprint } from "../checks.ts";
+import { at } from "../checks.ts";
 import { BadAnswer, SfumatoError } from "../errors.ts";
 import { printable } from "./text.ts";
+import { told, type Told } from "./told.ts";
 
 /** A dictionary that a map can be asked with. */
 export interface WordsInfo {
@@ -38,6 +39,8 @@ export interface Advice {
 
 type Vector = readonly [number, number, number];
 
+const MOST_INLIERS = 1 << 20;
+
 /** Where a camera is: a point x of the world has coordinates R·x + t in the camera. */
 export interface Pose {
   /** Rows of R, of cam_from_world. */
@@ -55,6 +58,14 @@ export interface PoseError {
   readonly rotationDeg: number;
   /** 6 × 6, of rotation and position. */
   readonly covariance: readonly (readonly number[])[];
+}
+
+/** Which keypoints agree with a pose. */
+export interface Inliers {
+  /** Rows of the release, in its own order; one row may stand here more than once. */
+  readonly keypoints: readonly number[];
+  /** The points of the map they saw, in the same order; null from a server, which keeps its map. */
+  readonly points: readonly Vector[] | null;
 }
 
 /** A pose, or the reason why there is none. */
@@ -75,94 +86,14 @@ export interface Localization {
   readonly camera: Camera | null;
   /** Share of the map's images that were looked at; below 1 `warning` says why. */
   readonly searched: number;
+  /** Null where the answer does not name them. */
+  readonly inliers: Inliers | null;
 }
 
 /** Some points of a map, and which way is up: to draw a pose among them. */
 export interface MapPoints {
   readonly points: readonly Vector[];
   readonly up: Vector;
-}
-
-/** A JSON value that is read field by field; every refusal names the field. */
-class Told {
-  readonly #what: string;
-  readonly #place: string;
-  readonly #value: unknown;
-
-  constructor(value: unknown, what: string, place = "the whole") {
-    this.#value = value;
-    this.#what = what;
-    this.#place = place;
-  }
-
-  fail(why: string): never {
-    throw new BadAnswer(`the server's answer is not ${this.#what}: ${this.#place}: ${why}.`);
-  }
-
-  field(name: string): Told {
-    const value: unknown =
-      typeof this.#value === "object" && this.#value !== null && Object.hasOwn(this.#value, name)
-        ? (this.#value as Record<string, unknown>)[name]
-        : undefined;
-    return new Told(value, this.#what, name);
-  }
-
-  get isNull(): boolean {
-    return this.#value === null || this.#value === undefined;
-  }
-
-  number(low = -Infinity, high = Infinity): number {
-    const value = this.#value;
-    if (typeof value !== "number" || !Number.isFinite(value) || value < low || value > high) {
-      this.fail(`a number ${low === -Infinity ? "" : `from ${low} `}is required`);
-    }
-    return value;
-  }
-
-  whole(low = 0, high = 2 ** 53): number {
-    const value = this.number(low, high);
-    if (!Number.isInteger(value)) this.fail("a whole number is required");
-    return value;
-  }
-
-  text(most = 4096): string {
-    const value = this.#value;
-    if (typeof value !== "string" || value.length > most) this.fail("a text is required");
-    return value;
-  }
-
-  truth(): boolean {
-    if (typeof this.#value !== "boolean") this.fail("true or false is required");
-    return this.#value;
-  }
-
-  list(most: number, length?: number): Told[] {
-    const value = this.#value;
-    if (!Array.isArray(value) || value.length > most || (length !== undefined && value.length !== length)) {
-      this.fail(`a list of ${length ?? `at most ${most}`} is required`);
-    }
-    return (value as unknown[]).map((entry) => new Told(entry, this.#what, this.#place));
-  }
-
-  numbers(length: number): number[] {
-    return this.list(length, length).map((entry) => entry.number());
-  }
-
-  fingerprint(): string {
-    try {
-      return checkFingerprint(this.#value);
-    } catch {
-      return this.fail("a fingerprint is required");
-    }
-  }
-}
-
-function told(body: Uint8Array, what: string): Told {
-  try {
-    return new Told(JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(body)), what);
-  } catch {
-    throw new BadAnswer(`the server's answer is not ${what}: it is no JSON.`);
-  }
 }
 
 /** The maps of a server. */
@@ -250,7 +181,14 @@ export function readAnswer(body: Uint8Array, keypoints: number): Localization {
     warning: sentence("warning"),
     camera: answer.field("camera").isNull ? null : cameraOf(answer.field("camera")),
     searched: answer.field("searched").isNull ? 1 : answer.field("searched").number(0, 1),
+    inliers: answer.field("inliers").isNull ? null : inliersOf(answer.field("inliers"), keypoints),
   };
+}
+
+function inliersOf(inliers: Told, keypoints: number): Inliers {
+  const rows = inliers.field("keypoints").list(MOST_INLIERS).map((row) => row.whole(0, Math.min(keypoints, 2 ** 32) - 1));
+  const points = inliers.field("points");
+  return { keypoints: rows, points: points.isNull ? null : points.list(rows.length, rows.length).map((point) => point.numbers(3) as unknown as Vector) };
 }
 
 function poseOf(answer: Told): Pose {

@@ -221,7 +221,7 @@ export class Client {
     const prepared = await this.prepare(request, progress);
     if (prepared === null) {
       const reason = "the picture has no keypoints; nothing was charged or sent";
-      const nothing = { pose: null, expectedError: null, warning: null, camera: null, searched: 1 };
+      const nothing = { pose: null, expectedError: null, warning: null, camera: null, searched: 1, inliers: null };
       return { ...nothing, reason, numInliers: 0, numMatches: 0, log10Chance: 0 };
     }
     if (offline !== null) throw kept(offline, prepared);

@@ -147,14 +147,18 @@ export class Dictionary {
 function coarseWords(words: Uint8Array, groups: Uint32Array, weights: Uint32Array, size: number, dimension: number): Uint8Array {
   const sums = new Float64Array(size * dimension);
   const counts = new Float64Array(size);
-  groups.forEach((group, row) => {
-    const weight = at(weights, row);
+  for (let row = 0; row < groups.length; row++) {
+    const [group, weight] = [at(groups, row), at(weights, row)];
+    const [from, to] = [row * dimension, group * dimension];
     counts[group] = at(counts, group) + weight;
-    for (let i = 0; i < dimension; i++) {
-      sums[group * dimension + i] = at(sums, group * dimension + i) + weight * at(words, row * dimension + i);
-    }
-  });
-  return Uint8Array.from(sums, (sum, i) => roundHalfEven(sum / at(counts, Math.floor(i / dimension))));
+    for (let i = 0; i < dimension; i++) sums[to + i] = (sums[to + i] ?? 0) + weight * (words[from + i] ?? 0);
+  }
+  const means = new Uint8Array(sums.length);
+  for (let group = 0; group < size; group++) {
+    const [start, count] = [group * dimension, at(counts, group)];
+    for (let i = start; i < start + dimension; i++) means[i] = roundHalfEven((sums[i] ?? 0) / count);
+  }
+  return means;
 }
 
 /** The dictionary in an archive that a server handed out, if it is the pinned one. */

@@ -1,0 +1,57 @@
+/** Who draws a place: with WebGL, or as a plain picture where there is none. */
+
+import type { Found } from "./found.ts";
+import type { Model, ShownCamera } from "./model.ts";
+import type { Vector } from "./vectors.ts";
+import type { View } from "./view.ts";
+
+/** Colours of the page, as CSS writes them. */
+export interface Palette {
+  readonly ground: string;
+  readonly dots: string;
+  readonly cameras: string;
+  readonly found: string;
+  readonly chosen: string;
+}
+
+/** What is drawn. */
+export interface Shown {
+  readonly model: Model;
+  /** The map's camera that is chosen. */
+  readonly chosen: ShownCamera | null;
+  readonly showsCameras: boolean;
+  readonly found: Found | null;
+  /** Directions from the found camera to its inliers, where their points are not told. */
+  readonly rays: readonly Vector[];
+}
+
+export interface Painter {
+  readonly canvas: HTMLCanvasElement;
+  /** Take what is drawn from now on. */
+  show(shown: Shown | null, palette: Palette): void;
+  /** Draw; at most `most` points while the view moves. Returns how many were drawn. */
+  draw(view: View, most: number): number;
+  /** Let go of everything. */
+  close(): void;
+}
+
+/** Sides of frusta: small beside the place. */
+export const FRUSTUM = 0.035;
+export const FOUND_FRUSTUM = 0.09;
+/** How far a ray goes whose point is not told. */
+export const RAY = 0.3;
+
+/** The colours of the page where this element is. */
+export function paletteOf(element: HTMLElement): Palette {
+  const style = getComputedStyle(element);
+  const colour = (name: string): string => style.getPropertyValue(name).trim();
+  return { ground: colour("--card"), dots: colour("--dots"), cameras: colour("--soft"), found: colour("--paper"), chosen: colour("--ours") };
+}
+
+/** Fit the canvas to its place on the page. False: it has none. */
+export function fitCanvas(canvas: HTMLCanvasElement, dense: number): boolean {
+  const [width, height] = [Math.round(canvas.clientWidth * dense), Math.round(canvas.clientHeight * dense)];
+  if (width < 1 || height < 1) return false;
+  if (canvas.width !== width || canvas.height !== height) [canvas.width, canvas.height] = [width, height];
+  return true;
+}

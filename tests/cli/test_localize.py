@@ -12,6 +12,7 @@ from scipy.spatial.transform import Rotation
 from commands import sfumato
 from sfumato.core.lens import project
 from sfumato.core.randomness import SeededRandom
+from sfumato.core.releases import KeypointRelease
 from sfumato.core.types import Pose
 from sfumato.core.wire import decode
 from sfumato.device.mechanisms import Plain, SubsetMechanism
@@ -72,6 +73,7 @@ def test_inliers_are_named_with_the_points_they_saw(
     rows, points = (np.array(shown["inliers"][name]) for name in ("keypoints", "points"))
     assert len(np.unique(rows)) == shown["num_inliers"]
     release = decode((folder / "query.sfr").read_bytes())
+    assert isinstance(release, KeypointRelease)
     pose = Pose(**{k: np.array(v) for k, v in shown["cam_from_world"].items()})
     off = project(CAMERA, pose.apply(points)) - release.keypoints[rows]
     assert np.linalg.norm(off, axis=1).max() < 12  # pixels

@@ -17,7 +17,6 @@ from sfumato.cli.accounting import (
 from sfumato.cli.cameras import AUTO, camera_of
 from sfumato.cli.command import refuse_given, was_given
 from sfumato.cli.files import read_release, refuse_release
-from sfumato.cli.localize import tell_localization
 from sfumato.cli.localize_many import Query, ask_one
 from sfumato.cli.options import argument, option
 from sfumato.cli.output import JsonFlag, begin_output, emit_facts, note
@@ -26,6 +25,7 @@ from sfumato.cli.pictures import Which
 from sfumato.cli.protection import no_words
 from sfumato.cli.selection import Selection, suppression_facts, words_to_send
 from sfumato.cli.server_options import Question, Server
+from sfumato.cli.tell_pose import tell_localization
 from sfumato.core.defaults import DEFAULT_DICTIONARY, DEFAULT_SUBSET_SIZE
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.gravity import TILT, Gravity

@@ -6,8 +6,6 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from sfumato.cli import options as opt
 from sfumato.cli.accounting import Account, announcement
 from sfumato.cli.command import applies, refuse_given
@@ -15,7 +13,7 @@ from sfumato.cli.files import read_release
 from sfumato.cli.local_map import Shortlist, local_map
 from sfumato.cli.localize_many import Asked, Query, ask_all, on_server, tell_all, with_cameras
 from sfumato.cli.options import argument, option, output
-from sfumato.cli.output import JsonFlag, begin_output, emit, emit_facts
+from sfumato.cli.output import JsonFlag, begin_output, emit_facts
 from sfumato.cli.pictures import Which, holds_releases
 from sfumato.cli.poses import check_format, write_poses
 from sfumato.cli.protect_many import (
@@ -31,6 +29,7 @@ from sfumato.cli.protect_many import (
 from sfumato.cli.protection import Protection
 from sfumato.cli.selection import Selection
 from sfumato.cli.server_options import MaybeServer
+from sfumato.cli.tell_pose import tell_localization
 from sfumato.core.errors import InvalidInput, SfumatoError
 from sfumato.core.storage import check_writable
 from sfumato.core.types import Localization
@@ -254,58 +253,3 @@ def read_queries(source: Path) -> list[Query]:
         Query(known.get(path.name, path.name), read_release(path, purpose="localize"))
         for path in sorted(source.glob("*.sfr"))
     ]
-
-
-def tell_localization(
-    result: Localization, as_json: bool, more: dict[str, Any] | None = None
-) -> None:
-    """Print a pose or the reason why there is none, which ends with exit code 1."""
-    facts: dict[str, Any] = {
-        "localized": result.localized,
-        "num_inliers": result.num_inliers,
-        "num_matches": result.num_matches,
-        "log10_chance": round(result.log10_chance, 2),
-        "reason": result.reason,
-        "expected_error": None,
-        "warning": result.warning,
-        "camera": None,
-        "searched": result.searched,
-    }
-    shown = {
-        "inliers": f"{result.num_inliers} of {result.num_matches} candidate matches",
-        "by chance": f"10^{result.log10_chance:.1f} poses as good as this one expected",
-    }
-    if result.pose is not None:
-        pose = result.pose
-        facts["cam_from_world"] = {
-            "rotation": pose.rotation.tolist(),
-            "translation": pose.translation.tolist(),
-        }
-        facts["center"] = pose.center.tolist()
-        shown["camera at"] = _row(pose.center, 3) + " (in the map's unit)"
-        shown["cam_from_world"] = f"quaternion {_row(pose.quaternion, 6)} (w x y z)"
-        shown["  translation"] = _row(pose.translation, 3)
-    if result.error is not None:
-        error = result.error
-        facts["expected_error"] = {
-            "position": error.position,
-            "rotation_deg": error.rotation_deg,
-            "covariance": error.covariance.tolist(),
-        }
-        shown["expected error"] = (
-            f"{error.position:.3g} in the map's unit and {error.rotation_deg:.2g}°; nine poses of "
-            "ten are nearer"
-        )
-    if result.camera is not None:
-        facts["camera"] = result.camera.as_dict()
-    if result.warning is not None:
-        shown["warning"] = result.warning
-    if result.reason is not None:
-        shown["reason"] = result.reason
-    emit(as_json, facts | (more or {}), "localized" if result.localized else "not localized", shown)
-    if result.pose is None:
-        raise typer.Exit(1)
-
-
-def _row(values: Any, digits: int) -> str:
-    return " ".join(f"{value:.{digits}f}" for value in values)

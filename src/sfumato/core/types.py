@@ -21,6 +21,7 @@ from sfumato.core.frozen import (
     frozen_array,
 )
 from sfumato.core.geometry import is_rotation
+from sfumato.core.inliers import Inliers
 from sfumato.core.pose_error import PoseError
 
 #: COLMAP's camera models that sfumato understands, and how many parameters each has.
@@ -196,24 +197,6 @@ class Pose(Frozen):
         distance = float(np.linalg.norm(self.center - truth.center))
         cosine = (np.trace(self.rotation @ truth.rotation.T) - 1) / 2
         return distance, math.degrees(math.acos(min(1.0, max(-1.0, float(cosine)))))
-
-
-@dataclass(frozen=True, eq=False)
-class Inliers(Frozen):
-    """What agrees with a pose, pair by pair.
-
-    keypoints  (k,) rows of the release, in its own order; a row may stand here more than once
-    points     (k, 3) the points of the map they saw, in the map's unit
-    """
-
-    keypoints: NDArray[np.int64]
-    points: NDArray[np.float64]
-
-    def __post_init__(self) -> None:
-        self._set("keypoints", frozen_array("keypoints", self.keypoints, np.int64))
-        self._set("points", frozen_array("points", self.points, np.float64))
-        check_shape("keypoints", self.keypoints, (None,))
-        check_shape("points", self.points, (len(self.keypoints), 3))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from sfumato.core.lens import focal_lengths, principal_point, project
 from sfumato.core.pose_error import PoseError
-from sfumato.core.types import Camera, Inliers, Localization
+from sfumato.core.inliers import Inliers
+from sfumato.core.types import Camera, Localization
 from sfumato.server.focal import check_focal
 from sfumato.server.mapping.map import Map
 from sfumato.server.mapping.own_error import OwnError, own_error_of

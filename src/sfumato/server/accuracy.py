@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.inliers import Inliers
 from sfumato.core.lens import focal_lengths, principal_point, project
 from sfumato.core.pose_error import PoseError
-from sfumato.core.inliers import Inliers
 from sfumato.core.types import Camera, Localization
 from sfumato.server.focal import check_focal
 from sfumato.server.mapping.map import Map

@@ -15,11 +15,13 @@ import sfumato as sf
 from queries import NESTED, PROBLEM
 from recoveries import PUBLIC, WORDS, crowded, worded
 from server.mapping.worlds import write_scene
-from sfumato.adversary.invert.crops import CropSource, find_pictures
+from sfumato.adversary.invert.crops import CropSource, Recipe, find_pictures
 from sfumato.adversary.invert.data import DataOptions, PaintRecipe, View
+from sfumato.adversary.invert.frames_data import FrameDataOptions, FrameRecipe
 from sfumato.adversary.invert.sparse import MapOptions
 from sfumato.classification import DebiasedNaiveBayes, PerturbedKNN
-from sfumato.cli.attack_plans import Attacker, attack_file
+from sfumato.cli.attack_folder import attack_file
+from sfumato.cli.attack_plans import Attacker
 from sfumato.core.codes import Codes
 from sfumato.core.randomness import SeededRandom
 from sfumato.execution import current
@@ -139,7 +141,8 @@ def learn(folder: Path) -> Any:
 
 def attack_many(folder: Path) -> Any:
     """Releases of a folder, one of which cannot be read."""
-    folder.mkdir(parents=True)
+    for part in ("found", "rows"):
+        (folder / part).mkdir(parents=True)
     WORDS.save(folder / "words")
     for number in range(3):
         data = worded(epsilon=6.0 + number)[0].to_bytes()
@@ -150,7 +153,7 @@ def attack_many(folder: Path) -> Any:
         for row in one.get("attacks", ()):
             row.pop("seconds", None)
     assert ["error" in one for one in found] == [False, False, True]
-    return found, [file_digest(folder / f"{number}.npz") for number in range(2)]
+    return found, [file_digest(folder / "found" / f"{number}.npz") for number in range(2)]
 
 
 def attack_lifts(folder: Path) -> Any:
@@ -186,15 +189,27 @@ def prepare_crops(folder: Path) -> Any:
     """What a device sends is part of the view, and cannot be handed to workers."""
     view = View(release=lambda features, seed: features)
     recipe = PaintRecipe(view, DataOptions(crop=64, variants=2), MapOptions(multiple=16))
-    pictures = find_pictures(write_pictures(folder / "pictures"), 64)
+    found, examples = _prepared(folder, recipe, 64)
+    return found, digest(*(example.encoded.rows for example in examples))
+
+
+def prepare_frame_crops(folder: Path) -> Any:
+    options = FrameDataOptions(smallest=48, largest=64, variants=2, min_keypoints=5)
+    found, examples = _prepared(folder, FrameRecipe(options, 6), 64)
+    return found, digest(*(example.rows for example in examples))
+
+
+def _prepared(folder: Path, recipe: Recipe[Any], side: int) -> tuple[dict[str, str], list[Any]]:
+    """Digests of the crops that workers made, and the examples of training, which finds them."""
+    pictures = find_pictures(write_pictures(folder / "pictures"), side)
     source = CropSource(pictures, recipe, 3, folder / "cache")
     made = source.prepare(2, 4)
     found = {path.name: file_digest(path) for path in (folder / "cache").iterdir()}
     assert 6 <= made == len(found)
     assert source.prepare(2, 4) == 0
-    examples = [example.encoded.rows for step in range(2) for example in source.batch(step, 4)]
-    assert len([*(folder / "cache").iterdir()]) == made  # training finds all of them
-    return found, digest(*examples)
+    examples = [example for step in range(2) for example in source.batch(step, 4)]
+    assert len([*(folder / "cache").iterdir()]) == made
+    return found, examples
 
 
 def file_digest(path: Path) -> str:
@@ -213,4 +228,5 @@ EVERY: tuple[Callable[[Path], Any], ...] = (
     attack_lifts,
     paint,
     prepare_crops,
+    prepare_frame_crops,
 )

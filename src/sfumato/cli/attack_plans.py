@@ -13,11 +13,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.cli.files import read_release
 from sfumato.cli.own_code import load_ready
 from sfumato.core.arrays import write_arrays
 from sfumato.core.defaults import DEFAULT_DICTIONARY
-from sfumato.core.errors import InvalidInput, Mismatch, SfumatoError
+from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.plugins import asked_for
 from sfumato.core.progress import silent
 from sfumato.core.releases import KeypointRelease, SubspaceRelease, WordRelease
@@ -92,20 +91,6 @@ class Attacked:
             for part in ("descriptors", "confidence", "certified"):
                 arrays[f"{name}/{part}"] = getattr(recovered, part)
         write_arrays(path, arrays)
-
-
-def attack_file(attacker: Attacker, folder: Path | None, path: Path) -> dict[str, Any]:
-    """Attack one of many; what is recovered goes to the folder, and a row comes back.
-
-    A release that cannot be attacked says why and does not stop the others.
-    """
-    try:
-        found = attacker.attack(read_release(path, purpose="attack"))
-    except SfumatoError as error:
-        return {"name": path.name, "error": str(error)}
-    if folder is not None:
-        found.write(folder / f"{path.stem}.npz")
-    return {"name": path.name, **found.facts, "attacks": found.rows}
 
 
 @cache

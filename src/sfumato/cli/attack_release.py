@@ -6,17 +6,16 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from sfumato.cli import options as opt
-from sfumato.cli.attack_plans import Attacker, attack_file
+from sfumato.cli.attack_folder import attack_folder, find_releases, kinds_of
+from sfumato.cli.attack_plans import Attacker
 from sfumato.cli.command import applies, refuse_given
-from sfumato.cli.files import check_output, read_release, refuse_existing
+from sfumato.cli.files import check_output, read_release
 from sfumato.cli.options import argument, option, output
 from sfumato.cli.output import JsonFlag, emit_json, long_work, make_table, printer
 from sfumato.cli.own_code import load_ready
 from sfumato.core.defaults import DEFAULT_DICTIONARY
-from sfumato.core.errors import InvalidInput, SfumatoError
 from sfumato.core.plugins import asked_for
 from sfumato.core.releases import SubspaceRelease, WordRelease
-from sfumato.execution import current
 
 
 @applies({"--others --repeat": "not --attack"})
@@ -56,15 +55,18 @@ def run(
     as_json: JsonFlag = False,
 ) -> None:
     """No attack sees anything but the release and what its row names. Releases of a folder are
-    attacked one by one, each knowing nothing of the others.
+    attacked one by one, each knowing nothing of the others; stopped, the same command with -o
+    goes on.
 
     Example: sfumato attack release out.sfr
     """
     if release.is_dir():
         refuse_given("is for one release, and this is a folder", "repeat")
         attacker = _attacker(dictionary, public, others, None, attack)
+        paths = find_releases(release)
+        _check_given(attacker, *kinds_of(paths))
         with running.started():
-            _folder(release, output, attacker, as_json=as_json)
+            attack_folder(paths, output, attacker, as_json=as_json)
         return
     refuse_given("is for folders, and this is one release", "on", "workers")
     sent = read_release(release, purpose="attack")
@@ -113,41 +115,6 @@ def _check_given(attacker: Attacker, *kinds: str) -> None:
         refuse_given("is for releases of subspaces, and this one has words", "others", "public")
 
 
-def _folder(folder: Path, output: Path | None, attacker: Attacker, *, as_json: bool) -> None:
-    paths = sorted(path.resolve() for path in folder.glob("*.sfr"))
-    if not paths:
-        raise InvalidInput(f"{folder} holds no release; `sfumato protect -o NAME.sfr` makes one.")
-    _check_given(attacker, *{kind for path in paths if (kind := _kind(path)) is not None})
-    if output is not None:
-        refuse_existing(output)
-        output.mkdir(parents=True)
-    place = current()
-    for needed in filter(None, (folder, output)):
-        place.check_path(needed)
-    whole = None if output is None else output.resolve()
-    found: list[dict[str, Any]] = []
-    with long_work() as progress:
-        for one in place.map(attack_file, paths, attacker, whole, threads=1):
-            found.append(one)
-            progress("attacking releases", len(found), len(paths))
-    attacked = [one for one in found if "error" not in one]
-    if not attacked:
-        raise InvalidInput(
-            f"none of the {len(found)} releases can be attacked: {found[0]['error']}"
-        )
-    if as_json:
-        emit_json({"releases": found, "output": None if output is None else str(output)})
-    else:
-        _print_all(attacked, found, output)
-
-
-def _kind(path: Path) -> str | None:
-    try:
-        return read_release(path, purpose="attack").kind
-    except SfumatoError:
-        return None  # told when its turn comes
-
-
 def _print(facts: dict[str, Any], rows: list[dict[str, Any]], output: Path | None) -> None:
     table = make_table()
     for name in ("attack", "knowledge used"):
@@ -184,47 +151,5 @@ def _print(facts: dict[str, Any], rows: list[dict[str, Any]], output: Path | Non
                 "cases if all words are equally likely"
             )
         console.print(f"not protected: {', '.join(facts['not_protected'])}")
-        if output is not None:
-            console.print(f"wrote {output}")
-
-
-def _print_all(
-    attacked: list[dict[str, Any]], found: list[dict[str, Any]], output: Path | None
-) -> None:
-    table = make_table()
-    table.add_column("attack", overflow="fold")
-    for name in ("releases", "descriptors", "guessed", "proven", "confidence", "seconds"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for name in dict.fromkeys(row["attack"] for one in attacked for row in one["attacks"]):
-        rows = [
-            (one["keypoints"], row)
-            for one in attacked
-            for row in one["attacks"]
-            if row["attack"] == name and row["run"]
-        ]
-        if rows:
-            count = sum(keypoints for keypoints, _ in rows)
-            sure = sum(keypoints * row["mean_confidence"] for keypoints, row in rows)
-            table.add_row(
-                name,
-                str(len(rows)),
-                f"{count:,}",
-                *(f"{sum(row[part] for _, row in rows):,}" for part in ("answered", "certified")),
-                f"{sure / max(count, 1):.3f}",
-                f"{sum(row['seconds'] for _, row in rows):.2f}",
-            )
-    with printer() as console:
-        if table.row_count:
-            console.print(table)
-        for one in found:
-            if "error" in one:
-                console.print(f"{one['name']} not attacked: {one['error']}", soft_wrap=True)
-        for kind in dict.fromkeys(one["kind"] for one in attacked):
-            largest = max(
-                (one for one in attacked if one["kind"] == kind), key=lambda one: one["keypoints"]
-            )
-            console.print(f"guarantee, for the largest release of {kind}: {largest['guarantee']}")
-        every = dict.fromkeys(name for one in attacked for name in one["not_protected"])
-        console.print(f"not protected: {', '.join(every)}")
         if output is not None:
             console.print(f"wrote {output}")

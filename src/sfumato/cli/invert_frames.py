@@ -18,6 +18,7 @@ ValidationOption = Annotated[
 def run(
     data: Annotated[Path, option("Pictures to learn from.", metavar="FOLDER")],
     output: Annotated[Path, output("The network to write (.onnx).")],
+    *,
     validation: ValidationOption = None,
     work: Annotated[
         Path | None, option("Where the run lives.", metavar="FOLDER", shown="OUTPUT.run")
@@ -27,10 +28,12 @@ def run(
     minutes: opt.Minutes = None,
     seed: opt.Seed = 0,
     threads: opt.Threads = None,
+    running: opt.Running,
     as_json: JsonFlag = False,
 ) -> None:
     """A release carries neither angle nor size of a keypoint; neighbouring descriptors give them
-    away. Stopped at any moment, the same command goes on. Needs torch.
+    away. Stopped at any moment, the same command goes on. Needs torch. Workers (--on, --workers)
+    make the crops and their features before; the network learns in this process.
 
     Example: sfumato invert frames --data photos/ -o frames.onnx --validation others/
     """
@@ -43,7 +46,7 @@ def run(
         steps=steps, batch=batch, max_minutes=minutes, seed=seed, threads=threads
     )
     folder = output.with_name(f"{output.name}.run") if work is None else work
-    with long_work() as progress:
+    with long_work() as progress, running.started():
         report = train_frames(
             data, folder, validation=validation, options=options, progress=progress
         )

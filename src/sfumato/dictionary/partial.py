@@ -7,64 +7,31 @@ damaged state is passed over for the one before it.
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from sfumato.core.errors import DamagedFile, InvalidInput
-from sfumato.core.locks import lock_folder
-from sfumato.core.storage import TEMPORARY, load_array, load_manifest, save_arrays, write_file
+from sfumato.core.storage import load_array, load_manifest, save_arrays
+from sfumato.core.unfinished import Unfinished
 from sfumato.dictionary.cells import Cells, sorted_rows
 from sfumato.dictionary.kmeans import Clustering
 from sfumato.dictionary.sampling import Sample
 from sfumato.execution import current
 
-_SETTINGS = "settings.sha256"
 _KEPT_STATES = 2
 
 
-class Partial:
+class Partial(Unfinished):
     """The unfinished build of one output, bound to its settings; one process at a time."""
 
-    def __init__(self, output: Path, settings: Mapping[str, Any]) -> None:
-        self.folder = output.with_name(f"{output.name}.partial")
-        text = json.dumps(settings, sort_keys=True)
-        self._digest = hashlib.sha256(text.encode()).hexdigest().encode()
+    WORK = ("build", "building", "pictures")
 
-    def __enter__(self) -> Partial:
-        file = self.folder / _SETTINGS
-        foreign = self.folder.exists() and not file.exists()
-        if foreign and any(not e.name.startswith(TEMPORARY) for e in self.folder.iterdir()):
-            raise InvalidInput(
-                f"{self.folder} exists and is not an unfinished build; move it elsewhere."
-            )
-        self._lock = lock_folder(self.folder, "building")
-        try:
-            self._begin(file)
-        except BaseException:
-            os.close(self._lock)
-            raise
-        return self
-
-    def _begin(self, file: Path) -> None:
-        if not file.exists():
-            write_file(file, self._digest)
-        elif file.read_bytes() != self._digest:
-            raise InvalidInput(
-                f"{self.folder} belongs to a build with other settings or other pictures; "
-                "repeat those settings, or remove that folder to start anew."
-            )
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *more: object) -> None:
         if kind is not None and issubclass(kind, InvalidInput):
             self.remove()  # the same call would be refused again: nothing to go on with
-        os.close(self._lock)
+        super().__exit__(kind, *more)
 
     def save_sample(self, sample: Sample) -> None:
         self._forget_clustering()  # it belonged to another sample
@@ -141,9 +108,6 @@ class Partial:
             pass
         self._forget_clustering()
         return None
-
-    def remove(self) -> None:
-        shutil.rmtree(self.folder)
 
     def _load_cells(self, sample: Sample) -> Cells:
         folder = self.folder / "cells"

@@ -20,6 +20,7 @@ from sfumato.adversary.invert.frames_data import FrameDataOptions, FrameRecipe
 from sfumato.adversary.invert.frames_train import FrameTrainOptions, train_frames
 from sfumato.adversary.invert.keypoint_angles import FrameNetwork, peak_angles, turn_errors
 from sfumato.core.errors import InvalidInput, Mismatch, Missing
+from sfumato.execution import started
 from sfumato.features import extract
 from support import hide_packages
 
@@ -49,9 +50,11 @@ def test_training_resumes_to_the_same_network_and_onnx_agrees(folder: Path, tmp_
     assert train("whole", 99).finished
     assert train("parts", 3) is None
     assert train("parts", 99).finished
-    for run in ("whole", "parts"):
+    with started("local", workers=2):  # they make the crops
+        assert train("spread", 99).finished
+    for run in ("whole", "parts", "spread"):
         export_frames(tmp_path / run, tmp_path / f"{run}.onnx")
-    assert (tmp_path / "whole.onnx").read_bytes() == (tmp_path / "parts.onnx").read_bytes()
+        assert (tmp_path / "whole.onnx").read_bytes() == (tmp_path / f"{run}.onnx").read_bytes()
     with pytest.raises(InvalidInput, match="does not exist; make it first"):
         export_frames(tmp_path / "whole", tmp_path / "absent" / "net.onnx")
     with pytest.raises(InvalidInput, match="holds no whole checkpoint"):

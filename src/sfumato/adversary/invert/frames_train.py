@@ -17,6 +17,7 @@ from sfumato.adversary.invert.crops import CropSource, find_pictures
 from sfumato.adversary.invert.frames_data import SCORED_SIDE, FrameDataOptions, FrameRecipe
 from sfumato.adversary.invert.train import RunOptions, TrainReport
 from sfumato.core.progress import Progress, silent
+from sfumato.execution import current
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +53,8 @@ def train_frames(
     validation  a folder of other pictures, for the figures; None gives none
     cache       where features of crops are kept; None is `run`/cache
 
-    Killed at any moment, the same call goes on from the last checkpoint.
+    Killed at any moment, the same call goes on from the last checkpoint. Where work is spread
+    over workers they make the crops and their features first.
     """
     check_torch("training a network for frames")
     from sfumato.adversary.invert.frames_task import FrameTask
@@ -63,7 +65,7 @@ def train_frames(
     pictures = find_pictures(folders, data.largest)
     held_out = None if validation is None else find_pictures(validation, SCORED_SIDE)
     recipe = FrameRecipe(data, wanted.neighbours)
-    kept = folder / "cache" if cache is None else Path(cache)
+    kept = (folder / "cache" if cache is None else Path(cache)).resolve()
     source = CropSource(pictures, recipe, options.seed, kept)
 
     def make_task(device: Any) -> FrameTask:
@@ -73,4 +75,7 @@ def train_frames(
 
     settings = options.fixed(data, pictures)
     with RunLock(folder):
-        return Training(make_task, wanted, options, source, settings, folder, progress).run_all()
+        training = Training(make_task, wanted, options, source, settings, folder, progress)
+        if current().is_spread:
+            source.prepare(options.steps, options.batch, progress)
+        return training.run_all()

@@ -14,6 +14,7 @@ from hloc_files import write_hloc_features
 from server.mapping.worlds import point_world
 from sfumato.cli.map_import import find_features, find_model
 from sfumato.cli.map_sources import scene_of
+from sfumato.cli.pictures import read_list
 from sfumato.core.errors import InvalidInput
 from sfumato.server.mapping import Map
 
@@ -80,3 +81,22 @@ def test_hlocs_outputs_are_searched_for_one_model_and_one_features_file(tmp_path
     assert find_features(sfm) == tmp_path / "outputs/feats.h5"
     with pytest.raises(InvalidInput, match="no folder of a COLMAP model"):
         find_model(tmp_path / "absent")
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("", "names no pictures"),
+        ("a.jpg\na.jpg\n", "line 2 of"),
+        ("a.jpg PINHOLE 64\n", "line 1 of"),
+        ("# all\na.jpg PINHOLE 64 48 x y z w\n", "line 2 of"),
+        ("a.jpg SPHERE 64 48 1 2 3\n", "camera model"),
+    ],
+)
+def test_lists_of_pictures_are_refused_by_line_and_name_no_picture(
+    text: str, part: str, tmp_path: Path
+) -> None:
+    (tmp_path / "list.txt").write_text(text)
+    with pytest.raises(InvalidInput, match=part) as refused:
+        read_list(tmp_path / "list.txt")
+    assert "a.jpg" not in str(refused.value)

@@ -122,13 +122,13 @@ def run(
 
     Example: sfumato localize out.sfr --map map/
     """
-    from sfumato.cli.localize_frames import localize_frames
-    from sfumato.server.shards.sharded_map import open_map
-
     check_format(format)
     if output is not None:
         check_writable(output)
     if before:
+        from sfumato.cli.localize_frames import localize_frames  # a device has no server inside
+        from sfumato.server.shards.sharded_map import open_map
+
         _refuse_protection("is for pictures, and --before asks with releases")
         found = localize_frames(
             [*before, source], motion, odometry, open_map(Path(map)), protection.dictionary, camera

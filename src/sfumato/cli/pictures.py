@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from sfumato.cli.files import is_release
 from sfumato.cli.options import argument, option
 from sfumato.core.errors import InvalidInput, SfumatoError
+from sfumato.core.files import read_limited
 from sfumato.core.progress import Progress
 from sfumato.core.types import Camera, Features
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from sfumato.core.randomness import RandomSource
     from sfumato.device.protect import Pipeline
 
+_MAX_LIST = 64 << 20  # a million names
 Source = Annotated[
     Path,
     argument("SOURCE", "A photograph, a folder of them, or features (.h5). They stay here."),
@@ -143,18 +145,34 @@ class Which:
 
 
 def read_list(path: Path) -> list[tuple[str, Camera | None]]:
-    """Names and, where the list has them, cameras; in the order of the list, each once."""
-    from sfumato.datasets.layouts.common import rows_of
-    from sfumato.datasets.layouts.hloc import listed_camera
+    """Names and, where the list has them, cameras; in the order of the list, each once.
 
+    A line is a name alone, or name MODEL width height parameters, as hloc writes it.
+    """
+    try:
+        lines = read_limited(path, _MAX_LIST, what="list of pictures").decode().splitlines()
+    except (OSError, UnicodeDecodeError):
+        raise InvalidInput(f"there is no list of pictures in UTF-8 at {path}.") from None
     found: dict[str, Camera | None] = {}
-    for line, words in rows_of(path, "list of pictures"):
+    for line, words in enumerate(map(str.split, lines), start=1):
+        if not words or words[0].startswith("#"):
+            continue
         if words[0] in found:
             raise InvalidInput(f"line {line} of {path} names a picture again; keep one of them.")
-        found[words[0]] = listed_camera(words, path, line) if len(words) > 1 else None
+        try:
+            found[words[0]] = _camera(*words[1:]) if len(words) > 1 else None
+        except (TypeError, ValueError) as error:
+            raise InvalidInput(
+                f"line {line} of {path} must say a name, or name MODEL width height parameters: "
+                f"{error}"
+            ) from None
     if not found:
         raise InvalidInput(f"{path} names no pictures.")
     return list(found.items())
+
+
+def _camera(model: str, width: str, height: str, *params: str) -> Camera:
+    return Camera(model, int(width), int(height), tuple(float(value) for value in params))
 
 
 def holds_releases(source: Path) -> bool:

@@ -24,7 +24,7 @@ from sfumato.core.checks import check_count
 from sfumato.core.errors import BudgetSpent, InvalidInput, LedgerError
 from sfumato.core.odds import as_written
 from sfumato.core.types import PrivacyEvent
-from sfumato.device.caps import BILLION, LARGEST, Caps, Spent
+from sfumato.device.ledger_caps import BILLION, LARGEST, Caps, Spent
 from sfumato.device.ledger_file import RESTORE, LedgerFile, answer_mark, checksum, write_session
 from sfumato.device.user_folders import data_folder
 

@@ -19,7 +19,7 @@ async function answered(path: string, signal: AbortSignal | undefined): Promise<
     response = await fetch(new URL(path, document.baseURI), signal === undefined ? {} : { signal });
   } catch (error) {
     if (signal?.aborted === true) throw error;
-    throw new Missing(`${path} could not be loaded: the connection failed; try again.`);
+    throw new Missing(`the file ${path} could not be loaded: the connection failed; try again.`);
   }
   // A server may answer any address with its start page.
   if (!response.ok || (response.headers.get("content-type") ?? "").startsWith("text/html")) throw missing(path);
@@ -27,7 +27,7 @@ async function answered(path: string, signal: AbortSignal | undefined): Promise<
 }
 
 function missing(path: string): Missing {
-  return new Missing(`${path} is not beside this page: it was built without it; run "bash scripts/studio", which puts it there.`);
+  return new Missing(`the file ${path} is not beside this page: it was built without it; run "bash scripts/studio", which puts it there.`);
 }
 
 async function collect(stream: ReadableStream<Uint8Array<ArrayBuffer>>, size: number, path: string, work: Partial<Work>): Promise<Uint8Array<ArrayBuffer>> {
@@ -44,7 +44,7 @@ async function collect(stream: ReadableStream<Uint8Array<ArrayBuffer>>, size: nu
     }
   } catch (error) {
     if (work.signal?.aborted === true) throw error;
-    throw new Missing(`${path} ended in the middle; load it again.`);
+    throw new Missing(`the file ${path} ended in the middle; load it again.`);
   }
   const whole = new Uint8Array(length);
   pieces.reduce((at, piece) => (whole.set(piece, at), at + piece.length), 0);

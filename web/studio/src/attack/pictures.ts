@@ -48,6 +48,7 @@ export class Shot {
 
   clear(): void {
     this.element.classList.add("is-empty");
+    this.element.removeAttribute("data-looks");
   }
 
   tell(title: string, level: number | null, ...lines: readonly string[]): void {

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -90,7 +89,7 @@ class Features(Frozen):
 
     def take(self, rows: NDArray[Any]) -> Features:
         """The same picture with only these rows, in this order."""
-        return dataclasses.replace(
+        return replace(
             self,
             keypoints=self.keypoints[rows],
             descriptors=self.descriptors[rows],
@@ -226,7 +225,7 @@ class Localization:
     warning: str | None = None
     camera: Camera | None = None
     searched: float = 1.0
-    inliers: Inliers | None = dataclasses.field(default=None, compare=False, repr=False)
+    inliers: Inliers | None = field(default=None, compare=False, repr=False)
 
     @property
     def localized(self) -> bool:
@@ -297,6 +296,4 @@ class PrivacyEvent:
     @property
     def picture_epsilon(self) -> float | None:
         """The loss of the whole picture by sequential composition."""
-        if self.epsilon is None:
-            return None
-        return self.epsilon * self.num_units if self.num_units else 0.0
+        return None if self.epsilon is None else self.epsilon * self.num_units

@@ -86,6 +86,11 @@ describe.runIf(HAS_CHROMIUM)("the studio", () => {
     await page.locator('#place-through[aria-pressed="false"]').waitFor();
     await page.click("#place-reset");
     await fits(page, "place");
+    await page.emulateMedia({ colorScheme: "light" });
+    await page.click("#place-near");
+    await page.waitForTimeout(500);
+    if (SHOTS !== undefined) await page.locator("#place-stage").screenshot({ path: join(SHOTS, "place-near.png") });
+    expect(await coloursOn(page)).toBeGreaterThan(20);
     await page.context().close();
   });
 

@@ -33,7 +33,7 @@ export function drawBudget({ cap, range, steps, unit }: Curve, width: number): S
     );
   }
   const ends = to === from ? [[from, "middle"] as const] : ([[from, "start"], [to, "end"]] as const);
-  for (const [time, anchor] of ends) chart.append(svg("text", { x: x(time), y: TALL - 14, "text-anchor": anchor }, dateOf(time)));
+  for (const [time, anchor] of ends) chart.append(svg("text", { x: x(time), y: TALL - 14, "text-anchor": anchor }, dateOf(time, width < 520)));
   if (cap !== null && cap <= highest) {
     chart.append(svg("line", { class: "raw", x1: EDGE.left, x2: EDGE.left + wide, y1: y(cap), y2: y(cap) }), svg("text", { x: EDGE.left + wide, y: y(cap) - 6, "text-anchor": "end" }, `cap ${thousands(cap)}`));
   }
@@ -43,8 +43,8 @@ export function drawBudget({ cap, range, steps, unit }: Curve, width: number): S
   return chart;
 }
 
-export function dateOf(time: number): string {
-  return new Date(time).toLocaleString("en", { year: "numeric", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
+export function dateOf(time: number, isShort = false): string {
+  return new Date(time).toLocaleString("en", { ...(isShort ? {} : { year: "numeric" }), month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" });
 }
 
 /** The next of 1, 2, 4, 5 or 8 times a power of ten. */

@@ -101,7 +101,8 @@ export class Cloud {
     const colours = this.#colours?.subarray(0, 3 * this.#kept) ?? null;
     mix(points, colours);
     const origin = middleOf(points);
-    const near = Float32Array.from(points, (value, i) => value - (origin[i % 3] ?? 0));
+    const near = new Float32Array(points.length);
+    for (let i = 0; i < points.length; i++) near[i] = (points[i] ?? 0) - (origin[i % 3] ?? 0);
     return { origin, points: near, colours: colours === null ? null : colours.slice(), notes };
   }
 }

@@ -123,13 +123,19 @@ async function readBinary(file: Blob, header: Header, before: readonly Element[]
   const place = (axis: string): number => vertex.properties.findIndex((one) => one.name === axis);
   const [x, y, z] = [field(place("x")), field(place("y")), field(place("z"))];
   const colours = coloursOf(vertex);
-  const tints = colours?.map((one) => [field(one), 255 / (TYPES[vertex.properties[one]?.type ?? ""]?.[2] ?? 255)] as const) ?? [];
+  const tint = (which: number): ((view: DataView, at: number) => number) => {
+    const one = colours?.[which];
+    if (one === undefined) return () => 0;
+    const [read, by] = [field(one), 255 / (TYPES[vertex.properties[one]?.type ?? ""]?.[2] ?? 255)];
+    return (view, at) => read(view, at) * by;
+  };
+  const [red, green, blue] = [tint(0), tint(1), tint(2)];
   const cloud = new Cloud(colours !== null);
   for (let i = 0; i < vertex.count; i++) {
     if (!stream.has(row)) await stream.need(row);
     const [view, at] = stream.take(row);
     if (!cloud.wantsNext) cloud.skip();
-    else cloud.add(x(view, at), y(view, at), z(view, at), ...tints.map(([read, by]) => read(view, at) * by));
+    else cloud.add(x(view, at), y(view, at), z(view, at), red(view, at), green(view, at), blue(view, at));
   }
   return cloud;
 }

@@ -9,6 +9,7 @@ import { View } from "./view.ts";
 
 const STILL = 200; // milliseconds without a change before everything is drawn
 const FEWEST = 20_000;
+const FIRST = 300_000;
 const SLOW = 40;
 const QUICK = 22;
 
@@ -20,7 +21,7 @@ export class Stage {
   #painter: Painter | null = null;
   #starting: Promise<void> | null = null;
   #shown: Shown | null = null;
-  #budget = 1_000_000;
+  #budget = FIRST;
   #pending = 0;
   #rest: ReturnType<typeof setTimeout> | undefined;
   #isMoving = false;
@@ -55,7 +56,7 @@ export class Stage {
     this.#shown = shown;
     if (isOther) {
       this.view.show(extentOf(shown.model.points, shown.model.cameras), shown.model.up);
-      this.#budget = 1_000_000;
+      this.#budget = FIRST;
     }
     await (this.#starting ??= this.#start());
     this.recolour();
@@ -97,7 +98,7 @@ export class Stage {
   #adapt(now: number): void {
     const since = now - this.#last;
     this.#last = this.#isMoving ? now : 0;
-    if (!this.#isMoving || since > 2000 || since === now) return;
+    if (!this.#isMoving || since === now) return; // the first frame of a movement
     const total = (this.#shown?.model.points.length ?? 0) / 3;
     if (since > SLOW) this.#budget = Math.max(FEWEST, Math.min(total, this.#budget) / (since > 3 * SLOW ? 3 : 1.5));
     else if (since < QUICK) this.#budget = Math.min(4_000_000, this.#budget * 1.2);

@@ -43,6 +43,7 @@ class PlaceTab {
       this.#stage.moving();
     });
     this.#near = button("Go to the found place", "plain", () => { this.#approach(); });
+    this.#near.id = "place-near";
     this.#near.disabled = true;
     this.#server = new ServerCard(shell, {
       place: (model) => void this.#show(model),

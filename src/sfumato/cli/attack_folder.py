@@ -63,8 +63,8 @@ def attack_folder(
             progress("attacking releases", len(done), len(paths))
         found = [done[path] for path in paths]
         attacked = [one for one in found if "error" not in one]
-        if kept is not None and attacked:
-            kept.finish(Path(output))
+        if kept is not None and output is not None and attacked:
+            kept.finish(output)
         elif kept is not None:
             kept.remove()
     if not attacked:

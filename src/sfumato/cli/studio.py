@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from sfumato.cli.options import option, output
-from sfumato.cli.output import JsonFlag, emit_json, emit_lines, printer
+from sfumato.cli.output import JsonFlag, emit_json, emit_lines, note
 from sfumato.core.errors import InvalidInput
 
 _NO_RUNTIME = (
@@ -49,7 +49,7 @@ def run(
             return
         emit_lines([f"wrote {count} files to {output}; serve it with any file server"])
         if not has_runtime():
-            printer().print(_NO_RUNTIME)
+            note(_NO_RUNTIME)
         return
 
     def ready(address: str, number: int) -> None:
@@ -59,7 +59,7 @@ def run(
         else:
             emit_lines([f"sfumato studio: {url}"])
             if not has_runtime():
-                printer().print(_NO_RUNTIME)
+                note(_NO_RUNTIME)
         if open_:
             import webbrowser
 

@@ -28,10 +28,10 @@ class Partial(Unfinished):
 
     WORK = ("build", "building", "pictures")
 
-    def __exit__(self, kind: type[BaseException] | None, *more: object) -> None:
-        if kind is not None and issubclass(kind, InvalidInput):
+    def __exit__(self, *raised: object) -> None:
+        if isinstance(raised[1], InvalidInput):
             self.remove()  # the same call would be refused again: nothing to go on with
-        super().__exit__(kind, *more)
+        super().__exit__(*raised)
 
     def save_sample(self, sample: Sample) -> None:
         self._forget_clustering()  # it belonged to another sample

@@ -38,7 +38,7 @@ def wrong_angles(made: Encoded, features: Features) -> NDArray[Any]:
 def test_a_description_at_the_true_frame_is_the_descriptor() -> None:
     photo = square()
     features = extract(photo, max_keypoints=200)
-    grey = cv2.cvtColor(photo, cv2.COLOR_RGB2GRAY)
+    grey = np.asarray(cv2.cvtColor(photo, cv2.COLOR_RGB2GRAY), np.uint8)
     shown = describe(grey, features.keypoints, features.scales, features.angles)
     sent = describe(grey, features.keypoints, 2 * features.scales, features.angles)
     own = rows_of(features).rows

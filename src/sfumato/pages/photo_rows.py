@@ -44,6 +44,8 @@ from sfumato.privacy.known_truth import NUM_SUB_DATABASES, lift_picture
 
 #: Nearer than this to the true unit vector, a recovered descriptor is the descriptor.
 EXACT = 1e-3
+#: Frames are found by painting where a word is more likely right than wrong.
+MOST_RIGHT = 0.5
 _STAGE = "attacking the photograph"
 
 
@@ -93,12 +95,19 @@ class Attacker:
         )
 
     def _paint(
-        self, kind: str, release: KeypointRelease, dictionary: Dictionary | None = None
+        self,
+        kind: str,
+        release: KeypointRelease,
+        dictionary: Dictionary | None = None,
+        *,
+        refine: bool = False,
     ) -> NDArray[np.float32]:
-        """The painting of a release, whose positions are scaled with the picture."""
-        return (
-            self._painters[kind].reconstruct(self._scaled(release), dictionary=dictionary).picture
-        )
+        """The painting of a release, whose positions are scaled with the picture.
+
+        refine  find frames by painting, where the attacker can be sure of most descriptors
+        """
+        scaled, painter = self._scaled(release), self._painters[kind]
+        return painter.reconstruct(scaled, dictionary=dictionary, refine=refine).picture
 
     def _scaled(self, release: KeypointRelease) -> KeypointRelease:
         size = self._photo.shape[1], self._photo.shape[0]
@@ -147,7 +156,8 @@ class Attacker:
         for attack in settings.attacks:
             recovered = self._recover(attack, lift.release, words, lifting)
             distance = np.linalg.norm(recovered.descriptors - lift.truth, axis=1)
-            picture = self._paint("raw", as_sent_plainly(lift.release, recovered))
+            plain = as_sent_plainly(lift.release, recovered)
+            picture = self._paint("raw", plain, refine=attack == "vertex")
             right = float((distance < EXACT).mean())
             self._add(picture, attack=attack, knowledge=RECOVERIES[attack], right=right, **sent)
 
@@ -190,7 +200,7 @@ class Attacker:
                 self._add(picture, attack=DIRECT, knowledge=knowledge, **facts)
         guess = guess_words(release, seed=self._settings.seed)
         plain = words_as_sent_plainly(release, guess.words, mechanism.dictionary)
-        picture = self._paint("raw", plain)
+        picture = self._paint("raw", plain, refine=float(guess.probability.mean()) > MOST_RIGHT)
         right = float((guess.words == sent.truth).mean())
         self._add(picture, attack="posterior", knowledge="the dictionary", right=right, **facts)
 

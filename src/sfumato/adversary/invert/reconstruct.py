@@ -51,14 +51,22 @@ class Inverter:
         return partial(Inverter, threads=self._threads), (self.path,)
 
     def reconstruct(
-        self, source: Source, *, dictionary: Dictionary | None = None, one_look: bool = False
+        self,
+        source: Source,
+        *,
+        dictionary: Dictionary | None = None,
+        one_look: bool = False,
+        refine: bool = True,
     ) -> Reconstruction:
         """Guess the picture behind features or a release.
 
         Descriptors that an attack recovered come as a release too: `recovered.as_sent_plainly`.
 
         dictionary  the public words, where the network takes words
-        one_look    a quarter of the time, and a little worse: see `turned_views.py`
+        one_look    a quarter of the time, and a little worse: see `turned_views.py`; a network that
+                    knows frames is given one look at any rate
+        refine      find frames by painting, see `refine_frames.py`; worth it where most descriptors
+                    are right, and only for networks with frames "either"
 
         No keypoints give a gray picture, and the remark says so.
         """
@@ -71,7 +79,10 @@ class Inverter:
         if not len(source):
             return _blank(source.image_size)
         seen = encode(source, wanted.kind, dictionary=dictionary, frames=wanted.frames)
-        if wanted.frames == "either" and not isinstance(source, Features | WordRelease):
+        known = isinstance(
+            source, Features | WordRelease
+        )  # words that are wrong agree with nothing
+        if refine and wanted.frames == "either" and not known:
             seen = refine_frames(seen, self._paint)
         return self.reconstruct_rows(seen, one_look=one_look)
 
@@ -85,7 +96,8 @@ class Inverter:
                 f"the network takes rows of {channels} numbers, got {seen.rows.shape[1]}; "
                 "use one trained for this mechanism and dimension."
             )
-        turns = (0,) if one_look else quarters_of(self.architecture.extractor)
+        once = one_look or self.architecture.frames == "either"
+        turns = (0,) if once else quarters_of(self.architecture.extractor)
         total = sum(np.rot90(self._paint(turned(seen, quarters)), quarters) for quarters in turns)
         picture = np.ascontiguousarray(total, dtype=np.float32) / np.float32(len(turns))
         return Reconstruction(picture, len(seen))

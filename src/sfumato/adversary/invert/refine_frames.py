@@ -38,7 +38,7 @@ class Search:
 
 
 _SIZES = tuple(np.arange(0, 4.3, 0.25))
-_ANY_ANGLE = tuple(range(0, 360, 24))
+_ANY_ANGLE = tuple(range(0, 360, 30))
 #: Wide at first, since some inferred angles are wild; then near the frames found.
 ROUNDS = (
     Search(_SIZES[::2], _ANY_ANGLE),

@@ -29,7 +29,7 @@ from sfumato.execution.on_ray.actors import NAMESPACE, RayActor, start_worker
 from sfumato.execution.on_ray.greeting import check_token, found_here, greet
 from sfumato.execution.pool import Pool
 
-_SECONDS_TO_START = 120.0  # of a worker on each node
+_SECONDS_TO_START = 300.0  # of a worker on each node, which may be busy
 _CLIENT_TRIES = 3
 _AHEAD = 2  # items that a worker has: while it does one the next is on its way
 _cluster: Any = ray  # whose functions are not all typed

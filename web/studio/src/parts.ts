@@ -23,6 +23,7 @@ export function epsilonSlider(describedBy: string, ends: readonly [string, strin
     make("label", { for: "epsilon" }, "Privacy per keypoint: ε = ", shown),
     input,
     make("p", { class: "ends small", "aria-hidden": "true" }, make("span", {}, ends[0]), make("span", {}, ends[1])),
+    make("p", { class: "small help" }, "ε (epsilon) limits how much each word may give away: the lower, the more often a word is wrong on purpose."),
   );
   return { field, input, shown };
 }

@@ -66,7 +66,7 @@ it.each([
 it("reads of a network's file what Python reads", () => {
   const painter = readPainter(new Uint8Array(readFileSync(join(SHIPPED, "sift-raw.onnx"))));
   const { channels, covering, frames, multiple, neighbours, radius } = golden.facts;
-  expect({ ...painter.map, channels: painter.channels, frames: painter.frames }).toEqual({ channels, covering, frames, multiple, neighbours, radius, framed: frames !== "none" });
+  expect({ ...painter.map, channels: painter.channels, frames: painter.frames, readsWords: painter.readsWords }).toEqual({ readsWords: golden.facts["readsWords"] === 1, channels, covering, frames, multiple, neighbours, radius, framed: frames !== "none" });
   expect(readFrames(new Uint8Array(readFileSync(join(SHIPPED, "sift-frames.onnx"))))).toBe(16);
 });
 
@@ -84,7 +84,7 @@ it("reads the newer layout of networks, and refuses what no release carries", ()
     return Uint8Array.from(field(14, entry));
   };
   const shape = { kind: "raw", extractor: "sift", channels: 131, width: 32, depth: 5, neighbours: 3, radius: 48, frames: "either", covering: 3, patches: 12, blocks: 2 };
-  expect(readPainter(file(shape))).toEqual({ channels: 131, frames: "either", step: 7, map: { neighbours: 3, radius: 48, multiple: 32, framed: true, covering: 3 } });
+  expect(readPainter(file(shape))).toEqual({ channels: 131, frames: "either", readsWords: false, step: 7, map: { neighbours: 3, radius: 48, multiple: 32, framed: true, covering: 3 } });
   expect(() => readPainter(file({ ...shape, frames: "given" }))).toThrow(/no release carries/);
   expect(() => readPainter(file({ ...shape, kind: "words" }))).toThrow(/raw sift/);
 });
@@ -95,7 +95,7 @@ it("paints what Python paints, and measures it alike", async () => {
   const release = decode(read(join(import.meta.dirname, "../public/examples/chelsea-lifted.sfr")));
   if (release.kind !== "plain" || !(release.descriptors instanceof Uint8Array)) throw new Error("the example is no plain release");
   const { height, keypoints, width } = bare;
-  const seen = await painter.see({ descriptors: release.descriptors, keypoints, width, height });
+  const seen = await painter.see({ descriptors: release.descriptors, keypoints, width, height, trust: 1 });
   expect(furthest(seen.scales ?? [], golden.floats("scales"))).toBeLessThan(0.05);
   let total = new Float32Array(3 * width * height);
   for (let look = 0; look < LOOKS; look++) {

@@ -84,6 +84,7 @@ def main(folder: Path) -> None:
     # What the network itself says it wants, to compare with what the page reads of its file.
     facts = {
         "ssim": compare(small, picture).ssim,
+        "readsWords": int(inverter.reads_words),
         "channels": wanted.channels,
         "frames": wanted.frames,
         "neighbours": wanted.map_options.neighbours,

@@ -14,6 +14,8 @@ export interface Architecture {
   readonly channels: number;
   readonly frames: Frames;
   readonly step: number | null;
+  /** Whether it learned from private words, beside raw descriptors. */
+  readonly readsWords: boolean;
   readonly map: MapOptions;
 }
 
@@ -73,7 +75,7 @@ function cut(): InvalidInput {
 
 /** The painter's shape; a network that this page cannot feed is refused. */
 export function readPainter(file: Uint8Array): Architecture {
-  const told = described(file, PAINTER) as { architecture?: Record<string, unknown>; step?: unknown };
+  const told = described(file, PAINTER) as { architecture?: Record<string, unknown>; step?: unknown; view?: unknown };
   // Fields that older files lack, and what networks were without them.
   const shape = { blocks: 1, patches: 0, covering: 0, ...told.architecture };
   const count = (name: string): number => {
@@ -88,7 +90,8 @@ export function readPainter(file: Uint8Array): Architecture {
   }
   const framed = frames !== "none";
   const map = { neighbours: count("neighbours"), radius: count("radius"), multiple: 2 << (count("depth") - 1), framed, covering: framed ? count("covering") : 0 };
-  return { channels: count("channels"), frames, step: typeof told.step === "number" ? told.step : null, map };
+  const readsWords = typeof told.view === "string" && told.view.startsWith("words");
+  return { channels: count("channels"), frames, readsWords, step: typeof told.step === "number" ? told.step : null, map };
 }
 
 /** How many neighbours the network for frames asks. */

@@ -18,6 +18,8 @@ export interface Sent {
   readonly keypoints: Float32Array;
   readonly width: number;
   readonly height: number;
+  /** How likely the descriptor of a row is the true one: of words, what the law of the release says; else 1. */
+  readonly trust: number;
 }
 
 /** Files that a painter is made of. */
@@ -69,7 +71,7 @@ export class Painter {
     const [logits, sizes] = this.#frames.outputNames.map((name) => made[name]?.data as Float32Array | undefined);
     if (logits === undefined || sizes === undefined) throw new InvalidInput("the network for frames gave no answer; load the page again.");
     const scales = sizes.map((size) => 2 ** size);
-    return withFrames(bare, scales, peakAngles(logits), frames === "either" ? INFERRED : 1);
+    return withFrames(bare, scales, peakAngles(logits), frames === "either" ? INFERRED * sent.trust : 1);
   }
 
   /** One look: RGB planes of the upright picture, not clipped to 0…1. */

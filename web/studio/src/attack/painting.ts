@@ -17,6 +17,7 @@ interface Waiting {
 export interface PainterFacts {
   readonly step: number | null;
   readonly frames: string;
+  readonly readsWords: boolean;
   readonly bytes: number;
   readonly sha256: string;
 }

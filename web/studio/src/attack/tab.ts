@@ -97,7 +97,7 @@ class AttackTab {
     const sizes = await this.#shell.run("Loading the public words, once (9 MB)", (work) => session.words(this.#shell, work));
     if (sizes === undefined) return;
     this.#controls.offerWords(sizes);
-    const facts = await this.#shell.run("Loading the attacker's networks, once (10 MB)", (work) => painting.open(this.#shell, work));
+    const facts = await this.#shell.run("Loading the attacker's networks, once (14 MB)", (work) => painting.open(this.#shell, work));
     if (facts === undefined) {
       this.#verdict.replaceChildren(make("p", { class: "verdict" }, "Nothing is painted: the networks are not loaded."), this.#again());
       return;
@@ -142,8 +142,11 @@ class AttackTab {
         this.#verdict.replaceChildren(make("p", { class: "verdict" }, "Nothing leaves, so there is nothing to paint from."));
         return;
       }
+      // The first painting that somebody sees is the one without protection.
+      const raw = this.#paintRaw.bind(this, made, shown, small, signal);
+      if (this.#raw === null) await raw();
       await this.#paintWords(made, shown, small, signal);
-      await this.#paintRaw(made, shown, small, signal);
+      await raw();
       await this.#paintLifted(shown, small, signal);
     } catch (error) {
       if (!signal.aborted) this.#shell.fail(error);
@@ -151,7 +154,7 @@ class AttackTab {
   }
 
   async #paintWords(made: Made, shown: Shown, small: Small, signal: AbortSignal): Promise<void> {
-    await this.#one("words", sent(made.release.keypoints, made.looks, shown, small), signal, (painted) => {
+    await this.#one("words", sent(made.release.keypoints, made.looks, shown, small, made.cost.trueWordSent ?? 1), signal, (painted) => {
       this.#words = { made, painted };
     });
   }
@@ -201,8 +204,8 @@ class AttackTab {
     if (told !== null && words !== null) this.#rows.push(this.#wordsRow(words.made, words.painted, told));
     this.#table.replaceChildren(...this.#rows.slice(1).map((row) => make("tr", {}, ...cells(row))), flatRow(small.flat));
     this.#report.disabled = false;
-    const { bytes = 0, sha256 = "", step } = this.#facts ?? {};
-    this.#made.textContent = `Painted here at ${small.width} × ${small.height} pixels by sift-raw.onnx, ${thousands(bytes)} bytes${step == null ? "" : `, ${thousands(step)} training steps`}, sha256 ${sha256.slice(0, 16)}…, mean of four looks.`;
+    const { bytes = 0, readsWords, sha256 = "", step } = this.#facts ?? {};
+    this.#made.textContent = `Painted here at ${small.width} × ${small.height} pixels by sift-raw.onnx, ${thousands(bytes)} bytes${step == null ? "" : `, ${thousands(step)} training steps`}, sha256 ${sha256.slice(0, 16)}…, mean of four looks.${readsWords === true ? " It learned from raw descriptors and from words." : " It learned from raw descriptors, not from words."}`;
   }
 
   #rawRow(painted: Painted, count: number): ReportRow {
@@ -237,8 +240,8 @@ class AttackTab {
   }
 }
 
-function sent(points: Float32Array, descriptors: Uint8Array, { features }: Shown, { height, width }: Small): Sent {
-  return { descriptors, keypoints: scaledPositions(points, [features.width, features.height], [width, height]), width, height };
+function sent(points: Float32Array, descriptors: Uint8Array, { features }: Shown, { height, width }: Small, trust = 1): Sent {
+  return { descriptors, trust, keypoints: scaledPositions(points, [features.width, features.height], [width, height]), width, height };
 }
 
 function meanColour(planes: Float32Array): Float32Array {

@@ -21,7 +21,7 @@ export interface Painted {
 
 export type FromPainter =
   | { readonly id: number; readonly painted: Painted; readonly done: boolean }
-  | { readonly id: number; readonly opened: { readonly step: number | null; readonly frames: string } }
+  | { readonly id: number; readonly opened: { readonly step: number | null; readonly frames: string; readonly readsWords: boolean } }
   | { readonly id: number; readonly stopped: true }
   | { readonly id: number; readonly error: ErrorMessage };
 
@@ -68,8 +68,8 @@ scope.onmessage = ({ data: message }) => {
     try {
       if ("open" in message) {
         painter = await Painter.open(message.open);
-        const { frames, step } = painter.architecture;
-        scope.postMessage({ id, opened: { frames, step } });
+        const { frames, readsWords, step } = painter.architecture;
+        scope.postMessage({ id, opened: { frames, readsWords, step } });
       } else {
         await paint(id, message.paint, message.photo);
       }

@@ -96,7 +96,6 @@ export function canonicalText(text: string, without: string): string {
 const SHORT: Record<string, string> = { '"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f" };
 
 function asciiText(text: string): string {
-  // eslint-disable-next-line no-control-regex -- exactly these are escaped
   const escaped = text.replace(/["\\\u0000-\u001f\u007f-\uffff]/g, (letter) =>
     SHORT[letter] ?? `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`);
   return `"${escaped}"`;

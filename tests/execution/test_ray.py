@@ -161,7 +161,7 @@ def test_an_actor_is_found_by_name_noticed_when_lost_and_made_anew(ray_place: Ex
 
 def test_nothing_is_left_of_an_actor_that_was_stopped(ray_place: Execution) -> None:
     """Its name is free at once, and those that know it by its name are not answered either."""
-    for start in range(5):
+    for start in range(3):
         counter = ray_place.start(Counter, start, name="again", restarts=-1, cpus=0)
         known = ray_place.find("again")
         assert known is not None

@@ -103,6 +103,18 @@ def test_a_cluster_with_another_token_says_so_in_one_line(
     assert "RAY_AUTH_TOKEN_PATH" in line
 
 
+def test_a_cluster_of_others_on_this_machine_need_not_be_joined(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from sfumato.execution.on_ray import cluster, greeting
+
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setattr(cluster, "found_here", lambda: "here:6379")
+    monkeypatch.setattr(greeting, "_refusal", lambda address: "UNAUTHENTICATED")
+    with pytest.raises(InvalidInput, match=r"at here:6379 asks for .*, or .* RAY_ADDRESS=local"):
+        cluster._join("ray", None)
+
+
 def test_a_port_that_is_for_others_is_named_at_once(made: OwnCluster) -> None:
     from sfumato.execution.on_ray.greeting import greet
 

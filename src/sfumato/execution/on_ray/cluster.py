@@ -90,7 +90,7 @@ def _join_neighbour() -> bool:
     """Whether this machine belongs to a cluster, which then is joined."""
     address = found_here()
     if address is not None:
-        check_token(address)
+        check_token(address, ", or start one for this with RAY_ADDRESS=local")
     try:
         ray.init("auto", **_QUIET)
     except ConnectionError:

@@ -38,14 +38,14 @@ def greet(address: str) -> None:
         )
 
 
-def check_token(address: str) -> None:
+def check_token(address: str, instead: str = "") -> None:
     """Refuse a cluster that asks for another token than the one given."""
     if _refusal(address) == _ASKED_TOKEN:
         given = os.environ.get("RAY_AUTH_MODE") == "token"
         raise InvalidInput(
             f"the Ray cluster at {address} asks for "
             + ("another token; " if given else "a token; set RAY_AUTH_MODE=token and ")
-            + "name the file that has its token in RAY_AUTH_TOKEN_PATH."
+            + f"name the file that has its token in RAY_AUTH_TOKEN_PATH{instead}."
         )
 
 

@@ -63,7 +63,7 @@ export class ServerCard {
     this.#ask.disabled = release === null || this.#map.input.value === "";
     this.#about.textContent = release === null
       ? "Nothing to ask with yet: draw a release in Protect, or open a release file."
-      : `The release of ${release.length.toLocaleString("en")} bytes is charged already; sending it costs nothing more.`;
+      : `Sending the release of ${release.length.toLocaleString("en")} bytes draws nothing new and costs nothing more.`;
   }
 
   #client(release: Uint8Array<ArrayBuffer> | null): Client {

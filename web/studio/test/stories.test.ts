@@ -33,7 +33,7 @@ async function slide(page: Page, epsilon: number): Promise<void> {
 /** What axe-core finds that is serious. */
 async function violations(page: Page): Promise<string[]> {
   return page.evaluate(async (source) => {
-    // The page forbids scripts of others; a test may run one all the same.
+    // eslint-disable-next-line @typescript-eslint/no-implied-eval -- the page forbids scripts of others; a test may run one all the same
     const run = new Function(`${source}; return axe;`) as () => { run(options: object): Promise<{ violations: { id: string; impact: string; nodes: { target: string[] }[] }[] }> };
     const { violations: found } = await run().run({ resultTypes: ["violations"] });
     return found.filter(({ impact }) => impact === "serious" || impact === "critical").map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(" ")).join(", ")}`);

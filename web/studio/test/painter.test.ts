@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { scaleDescriptors, turned, withFrames, type Seen } from "../src/attack/encode.ts";
 import { findNeighbourhood, peakAngles } from "../src/attack/neighbours.ts";
 import { readFrames, readMetadata, readPainter } from "../src/attack/onnx.ts";
-import { LOOKS, Painter } from "../src/attack/painter.ts";
+import { Painter } from "../src/attack/painter.ts";
 import { mapPixels } from "../src/attack/pixels.ts";
 import { shrunk, ssim } from "../src/attack/similarity.ts";
 import { furthest, Golden, ROOT, shareOther } from "./golden.ts";
@@ -98,9 +98,9 @@ it("paints what Python paints, and measures it alike", async () => {
   const seen = await painter.see({ descriptors: release.descriptors, keypoints, width, height, trust: 1 });
   expect(furthest(seen.scales ?? [], golden.floats("scales"))).toBeLessThan(0.05);
   let total = new Float32Array(3 * width * height);
-  for (let look = 0; look < LOOKS; look++) {
+  for (let look = 0; look < painter.looks; look++) {
     const planes = await painter.look(seen, look);
-    total = total.map((value, i) => value + (planes[i] ?? 0) / LOOKS);
+    total = total.map((value, i) => value + (planes[i] ?? 0) / painter.looks);
   }
   const theirs = golden.planes("picture");
   const mean = total.reduce((sum, value, i) => sum + Math.abs(value - (theirs[i] ?? 0)), 0) / total.length;

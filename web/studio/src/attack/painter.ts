@@ -8,7 +8,7 @@ import { readFrames, readPainter, type Architecture } from "./onnx.ts";
 import { mapPixels } from "./pixels.ts";
 
 /** Quarter turns that are averaged: what the network made up differs and fades, what the descriptors say stays. */
-export const LOOKS = 4;
+const LOOKS = 4;
 const DIMENSION = 128;
 const GRAY = 0.5;
 
@@ -53,6 +53,11 @@ export class Painter {
     } catch (error) {
       throw new InvalidInput(`the networks cannot run in this browser: ${error instanceof Error ? (error.message.split("\n", 1)[0] ?? "") : "no reason was given"}.`);
     }
+  }
+
+  /** How many looks are averaged; a network that reads frames of both kinds is given one. */
+  get looks(): number {
+    return this.architecture.frames === "either" ? 1 : LOOKS;
   }
 
   /** What the attacker has of every keypoint: descriptors, positions, and frames that the neighbours give away. */

@@ -60,7 +60,7 @@ class Painting {
         if ("stopped" in message) return null;
         if (!("painted" in message)) return undefined;
         if (!signal.aborted) progress(message.painted);
-        return message.done ? message.painted : undefined;
+        return message.painted.isDone ? message.painted : undefined;
       },
     );
   }

@@ -162,7 +162,7 @@ class AttackTab {
   async #paintRaw({ kept }: Made, shown: Shown, small: Small, signal: AbortSignal): Promise<void> {
     const { boxes, density, maxKeypoints, spread } = this.#controls.value;
     const name = JSON.stringify([boxes, density, maxKeypoints, spread]);
-    if (this.#raw?.name === name && this.#raw.painted.looks === 4) return;
+    if (this.#raw?.name === name && this.#raw.painted.isDone) return;
     this.#shots.get("raw")?.fade();
     await this.#one("raw", sent(kept.keypoints, kept.descriptors, shown, small), signal, (painted) => {
       this.#raw = { name, painted, count: kept.scores.length };
@@ -170,7 +170,7 @@ class AttackTab {
   }
 
   async #paintLifted(shown: Shown, small: Small, signal: AbortSignal): Promise<void> {
-    if (shown.example === null || (this.#lifted !== null && this.#lifted.painted.looks === 4)) return;
+    if (shown.example === null || (this.#lifted !== null && this.#lifted.painted.isDone)) return;
     const of = await readLifted(shown.example, this.#shell, signal);
     await this.#one("lifted", sent(of.keypoints, of.descriptors, shown, small), signal, (painted) => {
       this.#lifted = { of, painted };
@@ -184,7 +184,7 @@ class AttackTab {
       keep(painted);
       const shot = this.#shots.get(name);
       shot?.show(painted.planes, small.width, small.height);
-      shot?.element.setAttribute("data-looks", String(painted.looks));
+      shot?.element.setAttribute("data-looks", painted.isDone ? "all" : String(painted.looks));
       shot?.element.setAttribute("data-milliseconds", painted.milliseconds.toFixed(0));
       this.#tell(small);
       this.#compare.update();
@@ -205,7 +205,7 @@ class AttackTab {
     this.#table.replaceChildren(...this.#rows.slice(1).map((row) => make("tr", {}, ...cells(row))), flatRow(small.flat));
     this.#report.disabled = false;
     const { bytes = 0, readsWords, sha256 = "", step } = this.#facts ?? {};
-    this.#made.textContent = `Painted here at ${small.width} × ${small.height} pixels by sift-raw.onnx, ${thousands(bytes)} bytes${step == null ? "" : `, ${thousands(step)} training steps`}, sha256 ${sha256.slice(0, 16)}…, mean of four looks.${readsWords === true ? " It learned from raw descriptors and from words." : " It learned from raw descriptors, not from words."}`;
+    this.#made.textContent = `Painted here at ${small.width} × ${small.height} pixels by sift-raw.onnx, ${thousands(bytes)} bytes${step == null ? "" : `, ${thousands(step)} training steps`}, sha256 ${sha256.slice(0, 16)}….${readsWords === true ? " It learned from raw descriptors and from words." : " It learned from raw descriptors, not from words."}`;
   }
 
   #rawRow(painted: Painted, count: number): ReportRow {

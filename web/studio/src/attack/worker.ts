@@ -1,7 +1,7 @@
 /** Paints in a worker: the page stays awake, and a painting that nobody waits for any more is given up. */
 
 import { errorMessage, type ErrorMessage } from "@sfumato/device";
-import { blank, LOOKS, Painter, type PainterFiles, type Sent } from "./painter.ts";
+import { blank, Painter, type PainterFiles, type Sent } from "./painter.ts";
 import { ssim } from "./similarity.ts";
 
 export type ToPainter =
@@ -15,12 +15,14 @@ export interface Painted {
   /** RGB planes in 0…1. */
   readonly planes: Float32Array;
   readonly looks: number;
+  /** This was the last look. */
+  readonly isDone: boolean;
   readonly ssim: number;
   readonly milliseconds: number;
 }
 
 export type FromPainter =
-  | { readonly id: number; readonly painted: Painted; readonly done: boolean }
+  | { readonly id: number; readonly painted: Painted }
   | { readonly id: number; readonly opened: { readonly step: number | null; readonly frames: string; readonly readsWords: boolean } }
   | { readonly id: number; readonly stopped: true }
   | { readonly id: number; readonly error: ErrorMessage };
@@ -35,18 +37,19 @@ const stopped = new Set<number>();
 
 async function paint(id: number, sent: Sent, photo: Float32Array): Promise<void> {
   const start = performance.now();
+  const all = painter?.looks ?? 1;
   const show = (planes: Float32Array, looks: number): void => {
-    const painted = { planes, looks, ssim: ssim(photo, planes, sent.width, sent.height), milliseconds: performance.now() - start };
-    scope.postMessage({ id, painted, done: looks === LOOKS });
+    const painted = { planes, looks, isDone: looks === all, ssim: ssim(photo, planes, sent.width, sent.height), milliseconds: performance.now() - start };
+    scope.postMessage({ id, painted });
   };
   if (sent.keypoints.length === 0) {
-    show(blank(sent.width, sent.height), LOOKS);
+    show(blank(sent.width, sent.height), all);
     return;
   }
   if (painter === null) throw new Error("the networks are not loaded yet; wait a moment.");
   const seen = await painter.see(sent);
   const total = new Float32Array(3 * sent.width * sent.height);
-  for (let look = 0; look < LOOKS; look++) {
+  for (let look = 0; look < all; look++) {
     await new Promise((next) => setTimeout(next, 0)); // a message that stops this may have come
     if (stopped.delete(id)) {
       scope.postMessage({ id, stopped: true });

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from PIL import Image
 from commands import sfumato_json
 from recoveries import WORDS
 from sfumato.core.errors import InvalidInput, Missing
+from sfumato.dictionary import Dictionary
 from sfumato.privacy.defence import Defence
 from sfumato_papers.ldp_feat.inversion.networks import Networks, Wanted
 from sfumato_papers.ldp_feat.inversion.painting import Settings
@@ -25,6 +27,20 @@ def test_a_missing_network_is_not_replaced_by_another(tmp_path: Path) -> None:
         Settings(train=(tmp_path,), budget=0)
     with pytest.raises(InvalidInput, match="minutes"):
         Settings(train=(tmp_path,), minutes=-1)
+
+
+def test_the_shipped_painter_reads_the_words_it_learned_from_and_no_others(
+    tmp_path: Path,
+) -> None:
+    networks = Networks(tmp_path, Settings(), dictionary=Dictionary.load("open-64k"))
+    learned = Defence(num_words=8192, subset_size=1, epsilon=8)
+    assert networks.find(Wanted("words", learned)).reads_words
+    for other in (replace(learned, num_words=16_384), replace(learned, subset_size=2)):
+        with pytest.raises(Missing, match="give --train"):
+            networks.find(Wanted("words", other))
+    with pytest.raises(Missing, match="give --train"):
+        words = Dictionary.load("bsds-16k")
+        Networks(tmp_path, Settings(), dictionary=words).find(Wanted("words", learned))
 
 
 def test_the_shipped_network_paints_what_was_sent_and_less_the_smaller_epsilon_is(

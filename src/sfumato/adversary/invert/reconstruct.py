@@ -43,8 +43,12 @@ class Inverter:
         self.path, self._threads = Path(path), threads
         self.architecture = self._session.architecture
         self.step = self._session.step
+        #: Names of the defences it learned from, and the fingerprint of their dictionary.
+        self.trained_on = tuple(self._session.view.split())
         #: Whether it learned from private words too, and reads them as they are sent.
-        self.reads_words = self.architecture.kind == "words" or "words-" in self._session.view
+        self.reads_words = self.architecture.kind == "words" or any(
+            name.startswith("words-") for name in self.trained_on
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Other processes open the same file."""

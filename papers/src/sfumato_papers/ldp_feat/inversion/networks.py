@@ -120,10 +120,11 @@ class Networks:
     def _file(self, wanted: Wanted) -> Path | None:
         places = (self.folder / f"{wanted.name}.onnx", SHIPPED / f"{wanted.name}.onnx")
         own = next((path for path in places if path.is_file()), None)
-        if own is None and wanted.kind == "words" and not self.settings.train:
-            # The painter of raw descriptors may have learned to read words as well.
+        if own is None and wanted.kind == "words" and self._dictionary is not None:
+            # The painter of raw descriptors may have learned from these very words as well.
             raw = self._file(Wanted("raw", Defence(extractor=wanted.defence.extractor)))
-            if raw is not None and Inverter(raw, threads=1).reads_words:
+            learned = () if raw is None else Inverter(raw, threads=1).trained_on
+            if {wanted.defence.name, self._dictionary.fingerprint} <= {*learned}:
                 return raw
         return own
 

@@ -38,9 +38,9 @@ def test_the_shipped_painter_reads_the_words_it_learned_from_and_no_others(
     for other in (replace(learned, num_words=16_384), replace(learned, subset_size=2)):
         with pytest.raises(Missing, match="give --train"):
             networks.find(Wanted("words", other))
+    others = Networks(tmp_path, Settings(), dictionary=Dictionary.load("bsds-16k"))
     with pytest.raises(Missing, match="give --train"):
-        words = Dictionary.load("bsds-16k")
-        Networks(tmp_path, Settings(), dictionary=words).find(Wanted("words", learned))
+        others.find(Wanted("words", learned))
 
 
 def test_the_shipped_network_paints_what_was_sent_and_less_the_smaller_epsilon_is(

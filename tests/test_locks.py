@@ -25,10 +25,11 @@ LOCKED_IN = {
     "detectors": TOOLKIT,
     "dev": (*TOOLKIT, "dev.txt"),
     "faces": (*TOOLKIT, "faces.txt"),
+    "heic": (*TOOLKIT, "heic.txt"),
     "train": (*TOOLKIT, "train.txt", "torch.txt"),
     "ray": (*TOOLKIT, "dev.txt", "ray.txt"),
     "docs": ("docs.txt",),
-    "all": (*TOOLKIT, "faces.txt", "train.txt", "torch.txt", "ray.txt"),
+    "all": (*TOOLKIT, "faces.txt", "heic.txt", "train.txt", "torch.txt", "ray.txt"),
 }
 #: Virtual environments of their own.
 APART = ("tools.txt", "docs.txt", "wasm.txt")

@@ -23,7 +23,7 @@ from sfumato.cli.registry import make_root
 
 Words = tuple[str, ...]
 METAVARS = {"IMAGE", "RELEASE", "MAP", "DICTIONARY", "FOLDER", "FILE", "SOURCE", "STORE", "BACKUP",
-            "MODEL", "RUN", "ID", "SHELL"}  # fmt: skip
+            "MODEL", "RUN", "ID", "SHELL", "PUBLIC", "FACE", "ENROLLED"}  # fmt: skip
 
 
 def commands(group: Any, prefix: Words = ()) -> Iterator[tuple[Words, Any]]:
@@ -160,8 +160,11 @@ def test_an_option_that_does_not_apply_is_refused_by_its_name(
             given += [*flag, a_value(param)]
     given += typed(params[option], option)
     if needed.startswith("not "):
-        other, valued, _ = others[0].partition("=")
-        given += [] if valued else typed(params[other], other)  # a default has one of the values
+        other, valued, values = others[0].partition("=")
+        if not valued:
+            given += typed(params[other], other)
+        elif str(params[other].default) not in values.split(","):
+            given += [other, values.split(",")[0]]
         sentence = f"{option} does not apply with {other}"
     else:
         sentence = f"{option} applies only with"

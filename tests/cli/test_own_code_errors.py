@@ -100,8 +100,6 @@ ATTACK = ("attack", "release", "a.sfr", "--attack")
          "mechanism my_raising_code:Raises raised OSError: no event today;"),
         ((*PROTECT, "--mechanism", "my_raising_code:Raises", "--mechanism-options", "key=1"),
          "mechanism my_raising_code:Raises raised KeyError: 1;"),
-        ((*PROTECT, "--epsilon", 8, "--extractor", "my_raising_code:Raises"),
-         "extractor my_raising_code:Raises raised ValueError: matmul"),
         (("extract", "photo.png", "--extractor", "my_raising_code:Raises"),
          "extractor my_raising_code:Raises raised ValueError: matmul"),
         (("audit", "--mechanism", "my_raising_code:Raises"),

@@ -177,7 +177,7 @@ class OrientationBits(_EdgeEncoder):
         >>> faint = np.zeros((4, 13, 13))
         >>> faint[:, 6:] = 20
         >>> OrientationBits.for_pictures(faint, 2).contrast
-        0.0125
+        0.00625
         """
         made = [cls(num_directions, contrast=contrast, **settings) for contrast in CONTRASTS]
         some = np.asarray(pictures)[:: max(len(pictures) // _MOST_LOOKED_AT, 1)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -136,6 +137,8 @@ def run(
         tell_localization(found[-1], as_json, {"frames": len(found)})
         return
     given = server.given()
+    if given is None:
+        import_module("sfumato.server")  # names the extra that is missing before anything is read
     shortlist = Shortlist(pairs, query, several=source.is_dir())
     place = (
         local_map(Path(map), protection, measured.read(), shortlist)

@@ -182,7 +182,7 @@ def _attack_words(split: Split, attacker: infer.Known, settings: Settings, add: 
 
 def _attack_vectors(split: Split, settings: Settings, add: Any) -> None:
     """Private unit vectors: neighbours of the direction sent, and a classifier of directions."""
-    for numbers in numbers_sent(settings, split.points[0].shape[1])[:1]:
+    for numbers in numbers_sent(settings, split.points[0].shape[1], len(split.points[0]))[:1]:
         own = [reduced(points, numbers, split.points[0], None) for points in split.points]
         attacker = infer.Known(own[1], split.values[1])
         for epsilon in settings.epsilons:

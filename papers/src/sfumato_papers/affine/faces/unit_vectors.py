@@ -24,15 +24,18 @@ Doubles = NDArray[np.float64]
 FEW = 32
 
 
-def numbers_sent(settings: Settings, dimension: int) -> list[int]:
-    """How many numbers of an embedding are sent, all of them last."""
+def numbers_sent(settings: Settings, dimension: int, num_public: int) -> list[int]:
+    """How many numbers of an embedding are sent, all of them last.
+
+    Fewer are along directions of public faces, of which there must be as many.
+    """
     if settings.vector_dimensions:
         why = "no embedding has more numbers"
         wanted = settings.vector_dimensions
         return [
             check_count("--vector-dimension", n, low=2, high=dimension, why=why) for n in wanted
         ]
-    return [FEW, dimension] if dimension > FEW else [dimension]
+    return [FEW, dimension] if dimension > FEW <= num_public else [dimension]
 
 
 def reduced(

@@ -181,7 +181,7 @@ def _settings(problem: Problem, settings: Settings) -> Iterator[dict[str, Any]]:
                     words = {"source": source, "num_words": num_words, "seed": seed}
                     for way in ("p–w", "w–w"):
                         yield {"way": way, **words, "epsilon": json_epsilon(epsilon)}
-        for numbers in numbers_sent(settings, problem.vectors.shape[1]):
+        for numbers in numbers_sent(settings, problem.vectors.shape[1], len(problem.public)):
             for epsilon in settings.epsilons:
                 for way in ("p–v", "v–v"):
                     yield {"way": way, "numbers": numbers, "epsilon": epsilon, "seed": seed}

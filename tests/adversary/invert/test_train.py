@@ -80,7 +80,7 @@ def test_a_run_stopped_anywhere_resumes_to_the_same_losses_and_weights(
 ) -> None:
     whole = train(folder, tmp_path / "whole")
     assert whole.finished
-    assert losses(tmp_path / "whole").shape == (7, 6)
+    assert losses(tmp_path / "whole").shape == (7, 7)
 
     class Stop(Exception):
         pass

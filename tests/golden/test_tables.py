@@ -112,9 +112,9 @@ def inversion(folder: Path) -> Words:
     return ["inversion", "--pictures", folder / "photos", "--parts",
             "raw,lifting,affine,words,descriptors", "--database", folder / "others", "--public",
             folder / "strangers", "--words", 320, "--attack", "nearest,vertex,direct",
-            "--dimension", "2", "--levels", "1024", "--epsilon", "16,2", "--word-attack",
-            "posterior", "--extractor", "sift,freak", "--one-look", "--threads", 1, "--show",
-            1]  # fmt: skip
+            "--dimension", "2", "--dictionary", "bsds-16k", "--levels", "1024", "--epsilon",
+            "16,2", "--word-attack", "posterior", "--extractor", "sift,freak", "--one-look",
+            "--threads", 1, "--show", 1]  # fmt: skip
 
 
 def localization(folder: Path) -> Words:

@@ -114,8 +114,8 @@ def test_every_row_is_made_once_for_every_picture(folder: Path) -> None:
     results = read_outcomes(folder / "outcomes.jsonl")
     made = [(outcome.setting, outcome.picture) for outcome in results.outcomes]
     assert len(made) == len(set(made))
-    missing = {row for row in GRID.rows() if (w := network_of(row)) and w.kind == "subspace"}
-    assert set(results.settings()) == set(GRID.rows()) - missing
+    missing = {row for row in GRID.rows(WORDS) if (w := network_of(row)) and w.kind == "subspace"}
+    assert set(results.settings()) == set(GRID.rows(WORDS)) - missing
     assert set(results.absent) == missing
     assert all(len(results.of(setting)) == 2 for setting in results.settings())
 

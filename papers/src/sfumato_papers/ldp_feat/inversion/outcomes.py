@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -200,6 +200,22 @@ def _guarantee(setting: Setting, num_keypoints: float) -> str:
     return f"ε = {epsilon:g} per descriptor, {total:,.0f} per picture"
 
 
+def word_series(settings: Sequence[Setting]) -> dict[str, list[Setting]]:
+    """Rows of words that differ in ε, and in |K| where it goes with ε; ε falls."""
+    worded: dict[tuple[str, int], list[Setting]] = {}
+    for row in settings:
+        if row.defence.subset_size:
+            worded.setdefault((row.attack, row.defence.subset_size), []).append(row)
+    series: dict[str, list[Setting]] = {}
+    for (attack, subset_size), rows in worded.items():
+        sizes = {row.defence.num_words for row in rows}
+        by_rule = len(sizes) > 1 and len({row.defence.epsilon for row in rows}) == len(rows)
+        for row in sorted(rows, key=lambda row: -(row.defence.epsilon or 0)):
+            words = "|K| by ε" if by_rule else f"|K| = {row.defence.num_words:,}"
+            series.setdefault(f"{attack}, {words}, ω = {subset_size}", []).append(row)
+    return series
+
+
 def steps_down(results: Results) -> list[tuple[str, Interval]]:
     """How much SSIM each step of the ladder loses on the same pictures, and each step of ε."""
     found = {s: {o.picture: o.measures.ssim for o in results.of(s)} for s in results.settings()}
@@ -211,15 +227,8 @@ def steps_down(results: Results) -> list[tuple[str, Interval]]:
         here["raw"] = Setting("raw")
         chain = [(name, here[name]) for name in LADDER if name in here and here[name] in found]
         chains.append((f"{strategy} m = {dimension}", chain))
-    worded = [s for s in found if s.defence.subset_size]
-    for key in dict.fromkeys(
-        (s.attack, s.defence.num_words, s.defence.subset_size) for s in worded
-    ):
-        same = [s for s in worded
-                if (s.attack, s.defence.num_words, s.defence.subset_size) == key]  # fmt: skip
-        same.sort(key=lambda s: -(s.defence.epsilon or 0))
-        name = f"words, {key[0]}, |K| = {key[1]:,}, ω = {key[2]}"
-        chains.append((name, [(f"ε = {s.defence.epsilon:g}", s) for s in same]))
+    for label, same in word_series(list(found)).items():
+        chains.append((f"words, {label}", [(f"ε = {s.defence.epsilon:g}", s) for s in same]))
     steps = []
     for title, chain in chains:
         for (left, a), (right, b) in itertools.pairwise(chain):

@@ -16,8 +16,10 @@ from PIL import Image
 
 from sfumato.adversary.invert.sheet import to_pixels
 from sfumato.core.checks import check_epsilon
+from sfumato.core.defaults import DEFAULT_DICTIONARY
 from sfumato.core.errors import InvalidInput, Missing
 from sfumato.core.releases import KeypointRelease
+from sfumato.dictionary import Dictionary
 from sfumato.features.extractors import find_extractor
 from sfumato.privacy.defence import Defence
 from sfumato_papers.harness.options import Checked, option
@@ -75,8 +77,10 @@ class Settings(Checked):
     dimensions: tuple[int, ...] = option(
         (2, 4, 8, 16), "m of lifts, several.", "--dimension", low=2
     )
-    dictionary: str = option("bsds-16k", "Of the words, by name or folder.")
-    num_words: tuple[int, ...] = option((16_384,), "|K|, several.", "--levels")
+    dictionary: str = option(DEFAULT_DICTIONARY, "Of the words, by name or folder.")
+    num_words: tuple[int, ...] = option(
+        (), "|K|, several; without it as many as `protect` takes at each ε.", "--levels"
+    )
     subset_sizes: tuple[int, ...] = option((1,), "ω, several.", "--subset-size")
     epsilons: tuple[float, ...] = option(
         (16.0, 14.0, 12.0, 10.0, 8.0), "ε per descriptor, several.", "--epsilon"
@@ -127,8 +131,8 @@ class Settings(Checked):
         if self.has_lifts and not self.database:
             raise InvalidInput("lifts need --database with other pictures or a dictionary.")
 
-    def rows(self) -> tuple[Setting, ...]:
-        """Every row once, the cheap ones first."""
+    def rows(self, dictionary: Dictionary | None) -> tuple[Setting, ...]:
+        """Every row once, the cheap ones first; the dictionary is that of the words, if any."""
         rows = [Setting("raw"), *(Setting(name) for name in BASELINES)]
         if "lifting" in self.parts:
             for dimension in self.dimensions:
@@ -139,13 +143,13 @@ class Settings(Checked):
             if "direct" in self.attacks:
                 lifts += [("direct", "sub-hybrid", dimension) for dimension in (2, 4, 6)]
             rows += [Setting(a, Defence(strategy=s, dimension=m)) for a, s, m in lifts]
-        if "words" in self.parts:
+        if "words" in self.parts and dictionary is not None:
             rows += [
                 Setting(attack, Defence(num_words=count, subset_size=size, epsilon=epsilon))
                 for attack in self.word_attacks
-                for count in self.num_words
                 for size in self.subset_sizes
                 for epsilon in self.epsilons
+                for count in self.num_words or (dictionary.at_epsilon(epsilon, size).num_words,)
             ]
         if "descriptors" in self.parts:
             rows += [Setting("raw", Defence(extractor=name)) for name in self.extractors]
@@ -171,7 +175,7 @@ def run_inversion(
     shown = {p.name for p in evenly(pictures, settings.num_shown)} if settings.num_shown else set()
     run = _Run(_Painter(releases, networks, mean_colour(pictures)), judge, file, shown)
     file.tell("lpips", judge.without)
-    rows = settings.rows()
+    rows = settings.rows(releases.dictionary)
     needed = {row: wanted for row in rows if (wanted := network_of(row)) is not None}
     ready = [row for row in rows if row not in needed or networks.has(needed[row])]
     _fill(run, pictures, ready)

@@ -11,7 +11,7 @@ import numpy as np
 
 from sfumato.adversary.metrics import Interval
 from sfumato_papers.harness.plot import BLUE, GOLD, GRAY, GREEN, RED, draw, lines, picture_grid
-from sfumato_papers.ldp_feat.inversion.outcomes import LADDER, Setting
+from sfumato_papers.ldp_feat.inversion.outcomes import LADDER, Setting, word_series
 
 Row = dict[str, Any]
 
@@ -70,6 +70,8 @@ def draw_plot(rows: Sequence[Row], path: Path) -> Path:
     """SSIM over m for every attack on lifts, and over ε for words, with intervals."""
     lifts = [row for row in rows if row["setting"].defence.strategy == "sub-hybrid"]
     words = [row for row in rows if math.isfinite(row["setting"].defence.epsilon or math.inf)]
+    named = word_series([row["setting"] for row in words])
+    series = {setting: label for label, rows in named.items() for setting in rows}
     flat = {row["setting"].attack: row["ssim"].mean for row in rows
             if row["setting"].defence == Setting("raw").defence}  # fmt: skip
     styles = {"raw": "--", "positions": ":", "mean colour": "-."}
@@ -92,9 +94,7 @@ def draw_plot(rows: Sequence[Row], path: Path) -> Path:
         *lines(
             words,
             x="setting.defence.epsilon",
-            curve=lambda row: "{0.attack}, |K| = {1.num_words:,}, ω = {1.subset_size}".format(
-                row["setting"], row["setting"].defence
-            ),
+            curve=lambda row: series[row["setting"]],
             x_label="ε per descriptor (× keypoints for a picture)",
             **alike,
         ),

@@ -9,6 +9,7 @@ from typing import Any
 from sfumato.detectors import DETECTORS, Detector, YoloFile, find_detectors
 from sfumato.dictionary import Dictionary
 from sfumato.execution import current
+from sfumato.execution.threads import Threads
 from sfumato_papers.harness.command import Report, make_command
 from sfumato_papers.harness.options import needed
 from sfumato_papers.ldp_feat.attacker_knowledge import load_words
@@ -37,6 +38,7 @@ def _run(settings: Settings, path: Path) -> None:
     folder = needed(settings.pictures)
     squares, unreadable = load_squares(folder, settings.num_pictures)
     listed = "\n".join(f"{one.name} {one.fingerprint}" for one in squares)
+    detector, said = open_detector(settings.detector, settings.min_score)
     problem: dict[str, Any] = {
         "data": folder.resolve().name,
         "pictures": len(squares),
@@ -44,9 +46,9 @@ def _run(settings: Settings, path: Path) -> None:
         "unreadable": unreadable,
         "side": SIDE,
         "max_keypoints": MAX_KEYPOINTS,
-        "detector": settings.detector or "",
+        "detector": said,
     }
-    judge = make_judge(_detector(settings.detector))
+    judge = make_judge(detector)
     file = OutcomeFile(path, problem)
     knowledge = ldp = None
     if settings.has_lifts:
@@ -68,12 +70,16 @@ def _run(settings: Settings, path: Path) -> None:
     run_inversion(squares, releases, networks, settings, judge, file)
 
 
-def _detector(name: str | None) -> Detector | None:
+def open_detector(name: str | None, min_score: float) -> tuple[Detector | None, str]:
+    """What finds objects, by name or from a YOLO file, and how outcomes name it."""
     if name is None:
-        return None
-    if name in DETECTORS or not Path(name).is_file():
-        return find_detectors([name])[0]
-    return YoloFile(name)
+        return None, ""
+    path = Path(name)
+    if name in DETECTORS or not path.is_file():
+        return find_detectors([name])[0], name
+    fingerprint = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+    found = YoloFile(path, min_score=min_score, threads=Threads.only)
+    return found, f"{path.name} {fingerprint}, score at least {min_score:g}"
 
 
 def _report(path: Path, settings: Settings, ran: Any) -> Report:

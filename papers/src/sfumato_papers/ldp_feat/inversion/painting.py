@@ -106,6 +106,7 @@ class Settings(Checked):
         True, "Train with VGG16's loss, which needs its weights.", "--perceptual/--no-perceptual"
     )
     detector: str | None = option(None, "Look for objects: person, face, text or a YOLO file.")
+    min_score: float = option(0.35, "How sure a YOLO file must be of an object.")
     one_look: bool = option(
         False, "Paint once, not four times turned: faster, worse.", "--one-look"
     )
@@ -119,6 +120,8 @@ class Settings(Checked):
             check_epsilon(epsilon, allow_infinite=True)
         for extractor in self.extractors:
             find_extractor(extractor)
+        if not 0 < self.min_score < 1:
+            raise InvalidInput(f"min-score must be between 0 and 1, got {self.min_score!r}.")
         if self.minutes is not None and not self.minutes > 0:
             raise InvalidInput(f"minutes must be above 0, got {self.minutes!r}.")
 

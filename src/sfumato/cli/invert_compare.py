@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 from sfumato.cli.files import check_output
-from sfumato.cli.options import argument, option, output
+from sfumato.cli.options import Threads, argument, option, output
 from sfumato.cli.output import JsonFlag, emit, long_work
 from sfumato.core.errors import InvalidInput
 
@@ -24,6 +24,7 @@ def run(
     ] = None,
     keypoints: Annotated[int, option("The strongest of a photograph that are used.")] = 1000,
     one_look: Annotated[bool, option("A quarter of the time, a little worse.")] = False,
+    threads: Threads = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Middle squares, 256×256. The sheet has the photographs in its first row and the paintings of
@@ -43,7 +44,7 @@ def run(
         check_count("num_pictures", num_pictures, low=1)
     if len({path.resolve() for path in network}) < len(network):
         raise InvalidInput("--network names one file twice; give each network once.")
-    inverters = [Inverter(path) for path in network]
+    inverters = [Inverter(path, threads=threads) for path in network]
     lpips, reason = find_lpips()
     with long_work() as progress:
         paths = find_pictures(folder, 1).paths

@@ -79,7 +79,7 @@ Networks = Annotated[
     Path | None,
     option("Folder of further networks, <extractor>-<kind>.onnx.", metavar="FOLDER"),
 ]
-Threads = Annotated[int | None, option("Of torch.", shown="its own choice")]
+Threads = Annotated[int | None, option("Of the networks.", shown="all")]
 Minutes = Annotated[
     float | None, option("Stop after this long; the same command goes on.", shown="never")
 ]

@@ -68,6 +68,8 @@ def test_the_wheel_holds_the_package_with_its_data_and_nothing_else(wheel: Path)
     inside = {name for name in names if name.startswith("sfumato/")}
     assert inside == wanted
     assert {"sfumato/py.typed", "sfumato/__init__.pyi"} <= inside
+    # Without it Attack paints nothing: a wheel carries what networks need in a browser.
+    assert "sfumato/studio/runtime/ort.wasm.gz" in inside
     for suffix in (".html", ".css", ".js", ".wasm", ".onnx", ".npy"):
         assert any(name.endswith(suffix) for name in inside), suffix
 

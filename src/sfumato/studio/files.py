@@ -3,7 +3,7 @@
 pages/     built from web/studio; a test builds them again and compares every byte
 words/     the public dictionary, as one tar
 networks/  the shipped networks, as they are
-runtime/   onnxruntime for the browser, packed; not in the source tree, see scripts/studio
+runtime/   onnxruntime for the browser, packed; npm's own file, see scripts/studio
 
 The studio is static: `write_studio` puts the same files into a folder that any file server shows.
 """

@@ -2,13 +2,7 @@
 
 import type { TestProject } from "vitest/node";
 import { HAS_CHROMIUM } from "./browser.ts";
-import { startService, type Address } from "./served.ts";
-
-declare module "vitest" {
-  interface ProvidedContext {
-    address: Address | null;
-  }
-}
+import { startService } from "./served.ts";
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   if (!HAS_CHROMIUM) {

@@ -19,6 +19,12 @@ export interface Address {
   readonly site: string;
 }
 
+declare module "vitest" {
+  interface ProvidedContext {
+    address: Address | null;
+  }
+}
+
 /** Where the pictures of the tests were taken, in metres. */
 export interface Truth {
   readonly pictures: readonly (readonly number[])[];

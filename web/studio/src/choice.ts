@@ -34,10 +34,10 @@ export class ChoiceControls {
     }
   }
 
-  /** The fields, in the order of a page. */
-  get fields(): readonly HTMLElement[] {
+  /** All fields but ε, in the order of a page. */
+  get others(): readonly HTMLElement[] {
     const more = make("div", { class: "fields" }, this.#words.field, this.#spread.field, this.#density.field);
-    return [this.epsilon.field, make("div", { class: "fields" }, this.#keypoints.field), make("details", { class: "more" }, make("summary", {}, "More settings"), more)];
+    return [make("div", { class: "fields" }, this.#keypoints.field), make("details", { class: "more" }, make("summary", {}, "More settings"), more)];
   }
 
   get value(): Choice {

@@ -123,6 +123,7 @@ function remember(name: string, address: string): void {
 
 function mark(tab: Tab): void {
   document.title = `${tab.title} · sfumato studio`;
+  document.body.dataset["tab"] = tab.name;
   for (const { name } of TABS) {
     const link = byId(`link-${name}`);
     if (name === tab.name) link.setAttribute("aria-current", "page");

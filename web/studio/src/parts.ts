@@ -14,7 +14,7 @@ export function select(id: string, label: string, options: readonly (readonly [s
 }
 
 /** The slider of ε, which every tab shows alike. */
-export function epsilonSlider(describedBy: string, ends: readonly [string, string] = ["says less", "found more often"]): { readonly field: HTMLElement; readonly input: HTMLInputElement; readonly shown: HTMLOutputElement } {
+export function epsilonSlider(describedBy: string, ends: readonly [string, string] = ["more private", "found more often"]): { readonly field: HTMLElement; readonly input: HTMLInputElement; readonly shown: HTMLOutputElement } {
   const shown = make("output", { for: "epsilon" });
   const input = make("input", { id: "epsilon", type: "range", min: "1", max: "12", step: "0.5", "aria-describedby": describedBy });
   const field = make(
@@ -23,7 +23,7 @@ export function epsilonSlider(describedBy: string, ends: readonly [string, strin
     make("label", { for: "epsilon" }, "Privacy per keypoint: ε = ", shown),
     input,
     make("p", { class: "ends small", "aria-hidden": "true" }, make("span", {}, ends[0]), make("span", {}, ends[1])),
-    make("p", { class: "small help" }, "ε (epsilon) limits how much each word may give away: the lower, the more often a word is wrong on purpose."),
+    make("p", { class: "small help" }, "ε (epsilon) limits how much each word may give away: the lower, the more often a word is wrong on purpose, and the harder a server finds the place."),
   );
   return { field, input, shown };
 }

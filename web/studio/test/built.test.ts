@@ -1,9 +1,10 @@
 /** The pages that the Python package carries are the ones that this source makes, and the first view is small. */
 
 import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { gzipSync } from "node:zlib";
+import { dirname, join } from "node:path";
+import { gunzipSync, gzipSync } from "node:zlib";
 import { build } from "vite";
 import { afterAll, beforeAll, expect, it } from "vitest";
 
@@ -37,6 +38,11 @@ it("shows its first view with less than 1 MB, before words and networks are load
   const total = counted.reduce((sum, [name, bytes]) => sum + (name.endsWith(".jpg") ? bytes.length : gzipSync(bytes, { level: 9 }).length), 0);
   console.log(`the first view: at most ${total} bytes compressed`);
   expect(total).toBeLessThan(FIRST_VIEW);
+});
+
+it("carries the runtime of networks that npm has, to the byte; run `bash scripts/studio build` after an update", () => {
+  const npm = readFileSync(join(dirname(createRequire(import.meta.url).resolve("onnxruntime-web")), "ort-wasm-simd-threaded.wasm"));
+  expect(gunzipSync(readFileSync(join(CARRIED, "../runtime/ort.wasm.gz"))).equals(npm)).toBe(true);
 });
 
 it("carries no file that is larger than it must be: no runtime of networks, no words", () => {

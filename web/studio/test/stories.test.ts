@@ -2,13 +2,13 @@
 
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { HAS_CHROMIUM, type Watched } from "../../app/test/browser.ts";
 import { PYTHON } from "./golden.ts";
+import { fits } from "./looks.ts";
 import { idle, Site } from "./site.ts";
 
 const PICTURE = join(import.meta.dirname, "../public/examples/coffee.jpg");
@@ -16,9 +16,6 @@ const READ = `import json,sys
 from sfumato.core.releases import Release
 r = Release.from_bytes(sys.stdin.buffer.read())
 print(json.dumps([type(r).__name__, len(r), r.epsilon, r.num_words, r.reproducible, r.dictionary]))`;
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-/** SFUMATO_SHOTS=FOLDER keeps pictures. */
-const SHOTS = process.env["SFUMATO_SHOTS"];
 const FOLDER = mkdtempSync(join(tmpdir(), "sfumato-files-"));
 let site: Site;
 let watched: Watched;
@@ -28,16 +25,6 @@ async function slide(page: Page, epsilon: number): Promise<void> {
   await page.locator("#epsilon").fill(String(epsilon));
   await page.waitForFunction(([value]) => document.querySelector("#guarantee")?.textContent.includes(`ε = ${value ?? ""}.`), [epsilon]);
   expect(before).not.toBeNull();
-}
-
-/** What axe-core finds that is serious. */
-async function violations(page: Page): Promise<string[]> {
-  return page.evaluate(async (source) => {
-    // eslint-disable-next-line @typescript-eslint/no-implied-eval -- the page forbids scripts of others; a test may run one all the same
-    const run = new Function(`${source}; return axe;`) as () => { run(options: object): Promise<{ violations: { id: string; impact: string; nodes: { target: string[] }[] }[] }> };
-    const { violations: found } = await run().run({ resultTypes: ["violations"] });
-    return found.filter(({ impact }) => impact === "serious" || impact === "critical").map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(" ")).join(", ")}`);
-  }, AXE);
 }
 
 /** A file to be chosen by a person, with any content. */
@@ -179,15 +166,7 @@ describe.runIf(HAS_CHROMIUM)("the studio", () => {
   it.each(["protect", "attack", "audit"])("can be read by everybody, on a desktop and a phone: %s", async (tab) => {
     const page = await site.visit(watched, `#${tab}`);
     await page.locator({ protect: "#leaving-picture svg", attack: "[data-looks] #shot-words", audit: "#audit-button" }[tab] ?? "body").waitFor();
-    for (const [kind, width, height] of [["desktop", 1280, 900], ["phone", 390, 844]] as const) {
-      await page.setViewportSize({ width, height });
-      for (const colorScheme of ["light", "dark"] as const) {
-        await page.emulateMedia({ colorScheme });
-        expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
-        if (SHOTS !== undefined) await page.screenshot({ path: join(SHOTS, `${tab}-${kind}-${colorScheme}.png`), fullPage: true });
-        if (kind === "desktop") expect(await violations(page)).toEqual([]);
-      }
-    }
+    await fits(page, tab);
     await page.context().close();
   });
 

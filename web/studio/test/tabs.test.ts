@@ -1,46 +1,19 @@
 /** Place, Frontier and Ledger by their main stories, in real Chromium; nothing leaves the page. */
 
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { HAS_CHROMIUM, newPage, type Watched } from "../../app/test/browser.ts";
+import { fits } from "./looks.ts";
 import { NO_GL, Site, SOFTWARE_GL } from "./site.ts";
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const GOLDEN = join(import.meta.dirname, "place/golden");
 /** SFUMATO_SHOTS=FOLDER keeps pictures. */
 const SHOTS = process.env["SFUMATO_SHOTS"];
 
 let site: Site;
 let watched: Watched;
-
-/** What axe-core finds that is serious. */
-async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(AXE); // the page forbids scripts of others, the test's context allows this one
-  return page.evaluate(async () => {
-    const { axe } = globalThis as unknown as { axe: { run(options: object): Promise<{ violations: { id: string; impact: string; nodes: { target: string[] }[] }[] }> } };
-    const { violations: found } = await axe.run({ resultTypes: ["violations"] });
-    return found.filter(({ impact }) => impact === "serious" || impact === "critical").map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(" ")).join(", ")}`);
-  });
-}
-
-/** Fits the phone, and is clean in both colours. */
-async function fits(page: Page, name: string): Promise<void> {
-  for (const [kind, width, height] of [["desktop", 1280, 900], ["phone", 390, 844]] as const) {
-    await page.setViewportSize({ width, height });
-    for (const colorScheme of ["light", "dark"] as const) {
-      await page.emulateMedia({ colorScheme });
-      await page.evaluate(() => { scrollTo(0, 0); });
-      await page.waitForTimeout(150); // charts follow the width
-      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(width);
-      if (SHOTS !== undefined) await page.screenshot({ path: join(SHOTS, `${name}-${kind}-${colorScheme}.png`), fullPage: true });
-      if (kind === "desktop") expect(await violations(page)).toEqual([]);
-    }
-  }
-  await page.setViewportSize({ width: 1280, height: 900 });
-}
 
 const text = async (page: Page, selector: string): Promise<string> => (await page.locator(selector).textContent()) ?? "";
 
@@ -68,7 +41,7 @@ describe.runIf(HAS_CHROMIUM)("the studio", () => {
 
   it("shows a place in 3-D with the pose that was found, by mouse and keys", async () => {
     const page = await site.visit(watched, "#place", { bypassCSP: true });
-    await page.locator("#place-verdict", { hasText: /^The server would find you at [-\d., ]+ in the map's unit, and nine times of ten/ }).waitFor();
+    await page.locator("#place-verdict", { hasText: /^The server finds the camera at [-\d., ]+ in the map's unit, and nine times of ten/ }).waitFor();
     expect(await text(page, "#place-about")).toMatch(/9,363 points and 48 cameras/);
     await page.locator('#place-stage[data-drawn="9363"]:not([data-plain])').waitFor();
     expect(await coloursOn(page)).toBeGreaterThan(200);

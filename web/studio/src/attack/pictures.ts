@@ -23,11 +23,14 @@ export class Shot {
   readonly #title: HTMLElement;
   readonly #lines = make("div");
   readonly #level = make("i");
+  readonly #bar = make("span", { class: "level", "aria-hidden": "true" });
 
   constructor(name: string, title: string) {
     this.canvas = make("canvas", { role: "img", "aria-label": title, id: `shot-${name}` });
     this.#title = make("b", {}, title);
-    const caption = make("figcaption", {}, this.#title, make("span", { class: "level", "aria-hidden": "true" }, this.#level), this.#lines);
+    this.#bar.hidden = true;
+    this.#bar.append(this.#level);
+    const caption = make("figcaption", {}, this.#title, this.#bar, this.#lines);
     this.element = make("figure", { class: "shot is-empty" }, this.canvas, caption);
   }
 
@@ -46,7 +49,9 @@ export class Shot {
     if (this.hasPicture) this.element.classList.add("is-old");
   }
 
-  clear(): void {
+  /** Nothing yet, in the shape of what will be painted. */
+  clear(width: number, height: number): void {
+    [this.canvas.width, this.canvas.height] = [width, height];
     this.element.classList.add("is-empty");
     this.element.removeAttribute("data-looks");
   }
@@ -54,6 +59,7 @@ export class Shot {
   tell(title: string, level: number | null, ...lines: readonly string[]): void {
     this.#title.textContent = title;
     this.canvas.setAttribute("aria-label", [title, ...lines].join(". "));
+    this.#bar.hidden = level === null;
     this.#level.style.width = `${(100 * Math.min(1, Math.max(0, level ?? 0))).toFixed(1)}%`;
     this.#lines.replaceChildren(...lines.map((line) => make("span", {}, line)));
   }
@@ -78,7 +84,7 @@ export class Compare {
     this.#right.value = right;
     for (const input of [this.#left, this.#right]) input.addEventListener("input", () => { this.update(); });
     this.#slider.addEventListener("input", () => { this.#move(); });
-    this.element = make("div", { class: "compare" }, make("div", { class: "compare-stage" }, this.#under, this.#over, this.#border), this.#slider, make("div", { class: "fields" }, first.field, second.field));
+    this.element = make("div", { class: "compare" }, make("div", { class: "compare-stage" }, this.#under, this.#over, this.#border), this.#slider, make("div", { class: "fields compare-fields" }, first.field, second.field));
     this.#move();
   }
 

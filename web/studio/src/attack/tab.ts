@@ -72,7 +72,7 @@ class AttackTab {
     this.#report.disabled = true;
     container.append(
       make("section", { class: "card answer", "aria-label": "Verdict" }, this.#verdict),
-      make("section", { class: "card", "aria-labelledby": "shots-title" }, make("h2", { id: "shots-title" }, "What a curious server paints"), shots, this.#chooser.element, ...this.#controls.fields, this.#guarantee),
+      make("section", { class: "card", "aria-labelledby": "shots-title" }, make("h2", { id: "shots-title" }, "What a curious server paints"), shots, this.#chooser.element, this.#controls.epsilon.field, ...this.#controls.others, this.#guarantee),
       make("section", { class: "card", "aria-labelledby": "compare-title" }, make("h2", { id: "compare-title" }, "Slide between them"), this.#compare.element),
       make("section", { class: "card", "aria-labelledby": "figures-title" }, make("h2", { id: "figures-title" }, "The figures"), table, make("div", { class: "buttons" }, this.#report, print), this.#made, ...NOTES.map((note) => make("p", { class: "small" }, note))),
     );
@@ -120,7 +120,7 @@ class AttackTab {
     photo?.show(planes, width, height);
     photo?.tell("The photograph", null, example === null ? "yours; it stays in this tab" : example.credit);
     this.#raw = this.#lifted = this.#words = null;
-    for (const name of ["raw", "lifted", "words"]) this.#shots.get(name)?.clear();
+    for (const name of ["raw", "lifted", "words"]) this.#shots.get(name)?.clear(width, height);
     const lifted = this.#shots.get("lifted")?.element;
     if (lifted !== undefined) lifted.hidden = example === null;
     this.#compare.update();
@@ -210,20 +210,20 @@ class AttackTab {
 
   #rawRow(painted: Painted, count: number): ReportRow {
     const bytes = PLAIN_HEAD + PLAIN_ROW * count;
-    this.#shots.get("raw")?.tell("From raw features", painted.ssim, "no guarantee, nothing hidden", `SSIM ${painted.ssim.toFixed(3)}`);
+    this.#shots.get("raw")?.tell("From raw features", painted.ssim, "what most systems send: nothing hidden, no guarantee", alike(painted));
     return this.#row("raw", "From raw features", "raw descriptors", "none", thousands(bytes), "–", painted.ssim.toFixed(3));
   }
 
   #liftedRow({ of, painted }: { readonly of: Lifted; readonly painted: Painted }): ReportRow {
     const right = `${Math.round(100 * of.recovered)} %`;
-    this.#shots.get("lifted")?.tell("Lifted, and attacked", painted.ssim, `hidden in subspaces, no guarantee; ${right} of the descriptors were got back, in Python before`, `SSIM ${painted.ssim.toFixed(3)}`);
+    this.#shots.get("lifted")?.tell("Lifted, and attacked", painted.ssim, `each descriptor hidden in a flat of ${of.dimension} dimensions, no guarantee; an attack in Python got ${right} back`, alike(painted));
     return this.#row("lifted", "Lifted to subspaces, and attacked", `subspaces, m = ${of.dimension}`, "none", thousands(of.bytes), right, painted.ssim.toFixed(3));
   }
 
   #wordsRow({ cost, release }: Made, painted: Painted, told: Words): ReportRow {
     const right = `${Math.round(100 * told.right)} %`;
     const title = `From words at ε = ${short(release.epsilon)} per keypoint`;
-    this.#shots.get("words")?.tell(title, painted.ssim, `${right} of words guessed right`, `SSIM ${painted.ssim.toFixed(3)}`);
+    this.#shots.get("words")?.tell(title, painted.ssim, `what sfumato sends; ${right} of words guessed right`, alike(painted));
     this.#guarantee.textContent = `ε is per keypoint; ${thousands(cost.keypoints)} keypoints add up to N·ε = ${thousands(cost.epsilonPerPicture ?? 0)} per picture at most. Not protected at any ε: ${cost.notProtected.join(", ")}.`;
     const limit = `ε = ${short(release.epsilon)} per keypoint, ${thousands(cost.epsilonPerPicture ?? 0)} per picture`;
     return this.#row("words", title, "random words", limit, thousands(cost.bytes), right, painted.ssim.toFixed(3));
@@ -242,6 +242,11 @@ class AttackTab {
 
 function sent(points: Float32Array, descriptors: Uint8Array, { features }: Shown, { height, width }: Small, trust = 1): Sent {
   return { descriptors, trust, keypoints: scaledPositions(points, [features.width, features.height], [width, height]), width, height };
+}
+
+/** How near a painting comes, for a caption. */
+function alike({ ssim: near }: Painted): string {
+  return `likeness ${near.toFixed(3)} of 1 (SSIM)`;
 }
 
 function meanColour(planes: Float32Array): Float32Array {

@@ -40,5 +40,5 @@ function advice(words: Words): string {
   if (words.ssim - words.flat > SHOWS || words.right > MOST) {
     return "Move ε down until you recognise nothing, or hide what must not be seen: at this ε this attacker still reads the photograph.";
   }
-  return "This attacker recognises nothing at this ε. A larger one, or one trained for longer, may: a painting is a lower bound.";
+  return "Look at it all the same: where dots lie dense, outlines show at any ε. A larger attacker, or one trained for longer, may paint more: a painting is a lower bound.";
 }

@@ -60,7 +60,7 @@ function subsetChance(epsilon: number, numWords: number, subsetSize: number): nu
 export const KINDS: readonly [Kind, ...Kind[]] = [
   {
     name: "shipped",
-    title: "the one that releases are drawn with",
+    title: "the real one, of releases",
     broken: "",
     make: (epsilon, numWords, subsetSize) => {
       const [mechanism, source] = [new SubsetMechanism(epsilon, numWords, subsetSize), secure()];

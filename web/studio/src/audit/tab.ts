@@ -13,7 +13,7 @@ import type { FromAudit, ToAudit } from "./worker.ts";
 const DRAWS = ["200000", "1000000", "4000000"] as const;
 const BEFORE = "Not measured yet. A promise is only worth what can be checked: press the button and this page tries to break it.";
 const EXPLAINED =
-  "Two descriptors, word 0 and word 1, are protected again and again, by the same code that draws releases. One event tells them apart best: the answer has word 0 and not word 1. " +
+  "Whoever sees the word that is sent must hardly be able to tell the true one. Two keypoints, whose true words are 0 and 1, are protected again and again, by the same code that draws releases. One event tells them apart best: the answer has word 0 and not word 1. " +
   "It may be e^ε times as likely for the one as for the other, and no more. The band is where the measured ε surely lies (Clopper–Pearson); it tightens with every draw, and the claim must stay inside.";
 const LIMITS =
   "Consistent is evidence, not proof: the proof is on paper, and tests enumerate the sampler exactly. ε is for one keypoint. Each look at each check calls a correct sampler broken at most once in a million times; " +
@@ -32,6 +32,7 @@ class AuditTab {
   readonly #checks = make("tbody");
   readonly #start = button("Start the audit", "main", () => void this.#run());
   #looks: Look[] = [];
+  #drawn: (() => void) | null = null;
 
   constructor(container: HTMLElement, shell: Shell) {
     this.#shell = shell;
@@ -52,6 +53,9 @@ class AuditTab {
         make("p", { class: "small" }, LIMITS),
       ),
     );
+    const resized = new ResizeObserver(() => { this.#drawn?.(); });
+    resized.observe(this.#chart);
+    shell.left.addEventListener("abort", () => { resized.disconnect(); });
   }
 
   update(address: URLSearchParams): void {
@@ -82,6 +86,7 @@ class AuditTab {
     this.#why.textContent = "";
     this.#checks.replaceChildren();
     this.#chart.replaceChildren();
+    this.#drawn = null;
   }
 
   async #run(): Promise<void> {
@@ -108,7 +113,8 @@ class AuditTab {
     this.#checks.replaceChildren(
       ...look.checks.map(({ detail, name, passed }) => make("tr", {}, make("td", { "data-name": "", class: passed ? "is-fine" : "is-broken" }, passed ? "ok" : "fails"), make("td", { "data-name": "check" }, name), make("td", { "data-name": "what was seen" }, detail))),
     );
-    this.#chart.replaceChildren(drawChart(this.#looks, claim.epsilon, draws));
+    this.#drawn = () => { this.#chart.replaceChildren(drawChart(this.#looks, claim.epsilon, draws, this.#chart.clientWidth)); };
+    this.#drawn();
   }
 }
 

@@ -17,6 +17,7 @@ type Example = keyof typeof EXAMPLES;
 const AXES: readonly (readonly [Leak, string])[] = [
   ["picture", "E of a whole picture"], ["object", "advantage for a small object"], ["ssim", "what the best attack paints"],
 ];
+const MEANS = "E limits what all words of a picture may give away together: 0 is nothing, lower is more private. It adds up over hundreds of keypoints, hence the large numbers; the leak can also be measured for a small object, or as what an attack paints.";
 const HINT = "Point at a dot, or reach the chart with the Tab key and go from dot to dot with the arrow keys.";
 
 class FrontierTab {
@@ -53,14 +54,14 @@ class FrontierTab {
     });
     container.append(
       make("section", { class: "card answer", "aria-labelledby": "frontier-title" },
-        make("h2", { id: "frontier-title" }, "What does privacy cost?"), this.#verdict, this.#about, this.#missing),
+        make("h2", { id: "frontier-title" }, "What does privacy cost?"), this.#verdict, make("p", {}, MEANS), this.#about, this.#missing),
       make("section", { class: "card", "aria-labelledby": "frontier-chart-title" },
         make("h2", { id: "frontier-chart-title" }, "Found against leaked"),
         make("div", { class: "fields" }, this.#data.field, this.#axis.field),
         make("div", { class: "buttons" }, make("label", { class: "button plain", for: "frontier-file" }, "Open an outcome file"), file),
-        this.#chart,
+        this.#chart, this.#reading,
         make("p", { class: "small" }, "Up is better, left is more private. Bars are 95 % intervals; the dashed line is the front: nothing shown leaks less and finds more."),
-        this.#legend, this.#reading),
+        this.#legend),
       make("details", { class: "card more" }, make("summary", {}, "All ways as a table"), this.#table),
       make("p", { class: "small" }, "Measured by ", make("code", {}, "sfumato experiment frontier --data SCENE"), ", whose folder then holds outcomes.jsonl. Queries are drawn with known seeds, for measuring and not for sending."),
     );

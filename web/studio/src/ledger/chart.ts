@@ -33,7 +33,8 @@ export function drawBudget({ cap, range, steps, unit }: Curve, width: number): S
     );
   }
   const ends = to === from ? [[from, "middle"] as const] : ([[from, "start"], [to, "end"]] as const);
-  for (const [time, anchor] of ends) chart.append(svg("text", { x: x(time), y: TALL - 14, "text-anchor": anchor }, dateOf(time, width < 520)));
+  const isNarrow = width < 520; // two dates would touch: the later one stands below
+  ends.forEach(([time, anchor], i) => { chart.append(svg("text", { x: x(time), y: TALL - (isNarrow && i === 0 ? 26 : 10), "text-anchor": anchor }, dateOf(time, isNarrow))); });
   if (cap !== null && cap <= highest) {
     chart.append(svg("line", { class: "raw", x1: EDGE.left, x2: EDGE.left + wide, y1: y(cap), y2: y(cap) }), svg("text", { x: EDGE.left + wide, y: y(cap) - 6, "text-anchor": "end" }, `cap ${thousands(cap)}`));
   }

@@ -11,7 +11,7 @@ import { Counter } from "./counter.ts";
 import { answersUpTo, costOf, sampled, stepsOf, type Step } from "./spending.ts";
 
 const EMPTY =
-  "Nothing was spent in this browser yet. When you draw a release in Protect it is charged here before you get it: when, with which ε per descriptor, on how many keypoints, and what that adds up to. A rehearsal that never leaves costs nothing.";
+  "Nothing was spent in this browser yet. When you make a release in Protect it is counted here before you get it: when, with which ε per descriptor, on how many keypoints, and what that adds up to. It is privacy that is spent, never money; a rehearsal that never leaves costs nothing.";
 const SAFE =
   "A browser is not a safe: whoever clears the data of this site clears the ledger with it. A session's cap can be lowered, never raised.";
 const COUNTED_STEPS = 24;
@@ -23,9 +23,9 @@ class LedgerTab {
   readonly #verdict = make("p", { class: "verdict", id: "ledger-verdict", role: "status" });
   readonly #source = make("p", { class: "small", id: "ledger-source" });
   readonly #facts = make("dl", { class: "facts ledger-facts" });
-  readonly #notes = make("ul", { class: "small", id: "ledger-notes" });
+  readonly #notes = make("div", { class: "small", id: "ledger-notes" });
   readonly #session = select("ledger-session", "Session", []);
-  readonly #unit = select("ledger-unit", "Counted as", [["spent", "N·ε, the largest loss that can happen"], ["exact", "E at δ = 10⁻⁶, counted exactly"]]);
+  readonly #unit = select("ledger-unit", "Counted as", [["spent", "N·ε, the largest loss"], ["exact", "E at δ = 10⁻⁶, exact"]]);
   readonly #chart = make("div", { class: "ledger-holder" });
   readonly #table = make("div", { class: "ledger-table" });
   readonly #more: HTMLButtonElement;
@@ -58,7 +58,7 @@ class LedgerTab {
       make("h2", { id: "ledger-time" }, "The budget over time"),
       make("div", { class: "fields" }, this.#session.field, this.#unit.field),
       this.#chart,
-      make("h2", { class: "ledger-each" }, "Picture by picture"), this.#table, this.#more);
+      make("h2", { class: "ledger-each" }, "Picture by picture"), make("p", { class: "small" }, "One line per picture, newest first. What a picture showed is not kept, nor its name."), this.#table, this.#more);
     container.append(
       make("section", { class: "card answer", "aria-labelledby": "ledger-title" },
         make("h2", { id: "ledger-title" }, "What was spent?"), this.#verdict, this.#facts, this.#notes, this.#source,
@@ -121,7 +121,7 @@ class LedgerTab {
         : `The newest ${thousands(charges.length)} of ${thousands(pictures)} charges are known with their time; the earlier ones stand at the beginning of the curve.`);
     }
     notes.push(NOT_PROTECTED);
-    this.#notes.replaceChildren(...notes.map((text) => make("li", {}, text)));
+    this.#notes.replaceChildren(...notes.map((text) => make("p", {}, text)));
     void this.#showFacts(account);
     const hasTimes = charges.length > 0;
     this.#details.hidden = !hasTimes;
@@ -139,7 +139,7 @@ class LedgerTab {
     const facts = (exact: string, guess: string): (readonly [string, string])[] => [
       ["N·ε spent, the largest loss that can happen", short(spent)],
       ["E of everything together, except with probability 10⁻⁶", exact],
-      ["advantage of who guesses between two whole contents", guess],
+      ["advantage of who guesses between two whole contents: 0 is chance, 1 is certain", guess],
       ["N·ε left", cap === null ? "no cap" : `${thousands(Math.max(0, cap - spent))} of ${thousands(cap)}`],
     ];
     const known = account.exact === null ? "…" : short(account.exact);
@@ -180,8 +180,7 @@ class LedgerTab {
     const fill = (row: HTMLElement, texts: readonly string[]): void => {
       row.replaceChildren(...texts.map((text, i) => make("td", { "data-name": names[i] ?? "" }, text)));
     };
-    this.#table.replaceChildren(make("table", {},
-      make("caption", { class: "small" }, "One line per picture, newest first. What a picture showed is not kept, nor its name."),
+    this.#table.replaceChildren(make("table", { "aria-label": "Picture by picture" },
       make("thead", {}, make("tr", {}, ...names.map((name) => make("th", { scope: "col" }, name)))), body));
     this.#more.hidden = newest.length <= this.#shownRows;
     const round = this.#round;

@@ -72,7 +72,7 @@ export function verdictOf(answer: Localization | null): string {
   const at = answer.pose.center.map((value) => value.toFixed(3)).join(", ");
   const error = answer.expectedError;
   const off = error === null ? "" : `, and nine times of ten that is at most ${short(error.position)} off`;
-  return `The server would find you at ${at} in the map's unit${off}.`;
+  return `The server finds the camera at ${at} in the map's unit${off}.`;
 }
 
 /** A whole number as an exponent. */
@@ -81,11 +81,11 @@ function raised(value: number): string {
 }
 
 function factsOf(answer: Localization): (readonly [string, string])[] {
-  const facts: (readonly [string, string])[] = [["inliers of candidate matches", `${thousands(answer.numInliers)} of ${thousands(answer.numMatches)}`]];
+  const facts: (readonly [string, string])[] = [["matches that agree with this place (inliers)", `${thousands(answer.numInliers)} of ${thousands(answer.numMatches)}`]];
   if (answer.expectedError !== null) {
-    facts.push(["off by at most, nine times of ten: in the map's unit, and turned", `${short(answer.expectedError.position)} · ${short(answer.expectedError.rotationDeg)}°`]);
+    facts.push(["off by at most, nine times of ten, in the map's unit", short(answer.expectedError.position)], ["turned by at most, nine times of ten", `${short(answer.expectedError.rotationDeg)}°`]);
   }
-  if (answer.pose !== null) facts.push(["as good by pure chance, expected", `10${raised(answer.log10Chance)}`]);
+  if (answer.pose !== null) facts.push(["places expected to be as good by pure chance", `10${raised(answer.log10Chance)}`]);
   if (answer.searched < 1) facts.push(["of the map's images were searched", `${Math.floor(100 * answer.searched)} %`]);
   return facts;
 }

@@ -12,6 +12,8 @@ export interface Palette {
   readonly cameras: string;
   readonly found: string;
   readonly chosen: string;
+  /** Colours of points are pressed into this part of 0…1: black on a dark ground, or white on a light one, would not be seen. */
+  readonly range: readonly [number, number];
 }
 
 /** What is drawn. */
@@ -45,7 +47,15 @@ export const RAY = 0.3;
 export function paletteOf(element: HTMLElement): Palette {
   const style = getComputedStyle(element);
   const colour = (name: string): string => style.getPropertyValue(name).trim();
-  return { ground: colour("--card"), dots: colour("--dots"), cameras: colour("--soft"), found: colour("--paper"), chosen: colour("--ours") };
+  const ground = colour("--card");
+  return { ground, range: rangeOn(ground), dots: colour("--dots"), cameras: colour("--soft"), found: colour("--paper"), chosen: colour("--ours") };
+}
+
+/** Which colours stand out from a ground, a CSS colour like #fdfcf9. */
+export function rangeOn(ground: string): readonly [number, number] {
+  const value = Number.parseInt(ground.slice(1, 7), 16);
+  const light = ((value >> 16) & 255) + ((value >> 8) & 255) + (value & 255);
+  return light > 384 ? [0, 0.7] : [0.36, 1];
 }
 
 /** Fit the canvas to its place on the page. False: it has none. */

@@ -63,11 +63,13 @@ export class PlainPainter implements Painter {
     if (this.#shown === null || this.#palette === null) return;
     const { points, colours } = this.#shown.model;
     const side = 1.6 * dense;
+    const [low, high] = this.#palette.range;
+    const seenAs = (value = 0): number => Math.round(255 * low + (high - low) * value);
     context.fillStyle = this.#palette.dots;
     for (let i = 0; i < count; i++) {
       const seen = onto(points[3 * i] ?? 0, points[3 * i + 1] ?? 0, points[3 * i + 2] ?? 0);
       if (seen === null) continue;
-      if (colours !== null) context.fillStyle = `rgb(${colours[3 * i] ?? 0} ${colours[3 * i + 1] ?? 0} ${colours[3 * i + 2] ?? 0})`;
+      if (colours !== null) context.fillStyle = `rgb(${seenAs(colours[3 * i])} ${seenAs(colours[3 * i + 1])} ${seenAs(colours[3 * i + 2])})`;
       context.fillRect(seen[0] - side / 2, seen[1] - side / 2, side, side);
     }
   }

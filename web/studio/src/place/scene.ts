@@ -18,6 +18,7 @@ import {
   PointsMaterial,
   Scene,
   SphereGeometry,
+  Vector2,
   WebGLRenderer,
   type Material,
 } from "three";
@@ -42,6 +43,8 @@ export class ScenePainter implements Painter {
   #shown: Shown | null = null;
   #palette: Palette | null = null;
   #hasMarks = false;
+  /** Of the palette, where the graphics card reads it. */
+  readonly #range = { value: new Vector2(0, 1) };
 
   /** Throws where the browser has no WebGL. */
   constructor(canvas: HTMLCanvasElement) {
@@ -54,10 +57,11 @@ export class ScenePainter implements Painter {
   show(shown: Shown | null, palette: Palette): void {
     [this.#shown, this.#palette, this.#hasMarks] = [shown, palette, false];
     this.#scene.background = new Color(palette.ground);
+    this.#range.value.set(...(shown?.model.colours == null ? ([0, 1] as const) : palette.range));
     if (shown?.model.points !== this.#points) {
       this.#free(this.#cloud);
       this.#points = shown?.model.points ?? null;
-      this.#cloud = shown === null ? null : cloudOf(shown);
+      this.#cloud = shown === null ? null : cloudOf(shown, this.#range);
       if (this.#cloud !== null) this.#scene.add(this.#cloud);
     }
     if (this.#cloud !== null && shown?.model.colours === null) this.#cloud.material.color = new Color(palette.dots);
@@ -84,7 +88,7 @@ export class ScenePainter implements Painter {
     const count = Math.min(most, this.#shown === null ? 0 : this.#shown.model.points.length / 3);
     if (this.#cloud !== null) {
       this.#cloud.geometry.setDrawRange(0, count);
-      this.#cloud.material.size = dense * (count > 300_000 ? 1.2 : count > 30_000 ? 1.6 : 2.4);
+      this.#cloud.material.size = dense * (count > 300_000 ? 1.2 : count > 30_000 ? 1.6 : 2.8);
     }
     this.#renderer.render(this.#scene, camera);
     return count;
@@ -154,11 +158,16 @@ export class ScenePainter implements Painter {
   }
 }
 
-function cloudOf({ model }: Shown): Points<BufferGeometry, PointsMaterial> {
+function cloudOf({ model }: Shown, range: { readonly value: Vector2 }): Points<BufferGeometry, PointsMaterial> {
   const geometry = new BufferGeometry().setAttribute("position", new BufferAttribute(model.points, 3));
   if (model.colours !== null) geometry.setAttribute("color", new BufferAttribute(model.colours, 3, true));
   const cloud = new Points(geometry, new PointsMaterial({ sizeAttenuation: false, vertexColors: model.colours !== null }));
   cloud.frustumCulled = false;
+  cloud.material.onBeforeCompile = (shader) => {
+    shader.uniforms["range"] = range;
+    const pressed = "#include <color_fragment>\ndiffuseColor.rgb = mix(vec3(range.x), vec3(range.y), diffuseColor.rgb);";
+    shader.fragmentShader = `uniform vec2 range;\n${shader.fragmentShader.replace("#include <color_fragment>", pressed)}`;
+  };
   return cloud;
 }
 

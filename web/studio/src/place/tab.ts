@@ -17,6 +17,7 @@ import { ServerCard } from "./server-card.ts";
 import { Stage } from "./stage.ts";
 import type { Vector } from "./vectors.ts";
 
+const EXAMPLE_NAME = "Our drawn gallery, a room that a computer made";
 const EXAMPLE = ["cameras.bin", "images.bin", "points3D.bin.gz", "answer.json", "release.sfr"];
 const KINDS = { map: "A map of sfumato", colmap: "A COLMAP model", ply: "A point cloud", server: "A map on the server" } as const;
 
@@ -123,7 +124,7 @@ class PlaceTab {
     const files = await this.#shell.run("Fetching the example", async (work) => Promise.all(
       EXAMPLE.map(async (name) => ({ path: `example/${name.replace(".gz", "")}`, file: new Blob([await this.#shell.fetchAsset(`examples/place/${name}`, { signal: work.signal })]) })),
     ));
-    if (files !== undefined) await this.open(files, "Our drawn gallery, a room that a computer made");
+    if (files !== undefined) await this.open(files, EXAMPLE_NAME);
   }
 
   /** Whatever was chosen: a place, an answer, a release, or several of these. */
@@ -164,7 +165,7 @@ class PlaceTab {
   async #show(model: Model): Promise<void> {
     this.#model = model;
     const cameras = model.cameras.length > 0 ? ` and ${counted(model.cameras.length, "camera")}` : "";
-    this.#about.textContent = `${KINDS[model.kind]}${model.name === "" ? "" : `, “${model.name}”`}: ${thousands(model.total)} points${cameras}.`;
+    this.#about.textContent = `${model.name === EXAMPLE_NAME ? "An example, not your photograph. " : ""}${KINDS[model.kind]}${model.name === "" ? "" : `, “${model.name}”`}: ${thousands(model.total)} points${cameras}.`;
     this.#notes.replaceChildren(...model.notes.map((note) => make("li", {}, note)));
     this.#cameras.show(model.cameras);
     await this.#showAnswer();

@@ -15,6 +15,8 @@ export interface Eye {
 
 const TALL = Math.tan((25 * Math.PI) / 180);
 const STEEPEST = 1.55;
+/** A wide window shows the place larger, as far as its height allows. */
+const WIDEST = 1.15;
 
 export class View {
   #up: Vector = [0, 0, 1];
@@ -94,7 +96,7 @@ export class View {
     const flat = unit(moved([-s * aside[0], -s * aside[1], -s * aside[2]], c, ahead));
     const forward = unit(moved([ch * flat[0], ch * flat[1], ch * flat[2]], -sh, up));
     const right = unit(cross(forward, up));
-    return { center: moved(this.#target, -this.#distance, forward), right, down: cross(forward, right), forward, tall: TALL / Math.min(1, aspect) };
+    return { center: moved(this.#target, -this.#distance, forward), right, down: cross(forward, right), forward, tall: TALL / Math.min(WIDEST, aspect) };
   }
 
   #within(distance: number): number {

@@ -8,7 +8,7 @@ import { session } from "../session.ts";
 import type { Shell } from "../shell.ts";
 
 const BEFORE =
-  "What you see above is a rehearsal. A release is drawn once more, and charged to the ledger of this browser before you get it: what is charged may leave, what was never charged never does.";
+  "What you see above is a rehearsal that nobody gets. A release is drawn once more, and its ε is written into the ledger of this browser before you get it. The ledger counts what you gave away, never money; what it has not counted does not leave.";
 
 export class ReleaseCard {
   readonly element: HTMLElement;
@@ -23,7 +23,7 @@ export class ReleaseCard {
   constructor(shell: Shell, choice: () => Choice) {
     this.#shell = shell;
     this.#choice = choice;
-    this.#draw = button("Draw a release and charge it", "main", () => void this.#release());
+    this.#draw = button("Make a release and count it", "main", () => void this.#release());
     this.#draw.id = "release-button";
     this.#save = button("Save as a file", "plain", () => { this.#download(); });
     this.#save.id = "save-button";
@@ -62,7 +62,7 @@ export class ReleaseCard {
     const { cost, data, release } = made;
     const spent = thousands(cost.epsilonPerPicture ?? 0);
     this.#note.replaceChildren(
-      `Charged: N·ε = ${thousands(cost.keypoints)} × ${release.epsilon} = ${spent}. These ${thousands(cost.bytes)} bytes may leave, as often as you like, for that one price. `,
+      `Counted: N·ε = ${thousands(cost.keypoints)} × ${release.epsilon} = ${spent}. These ${thousands(cost.bytes)} bytes may leave, as often as you like, for that one price. `,
       make("a", { href: "#ledger" }, "See the ledger"),
     );
     this.#bytes.replaceChildren(

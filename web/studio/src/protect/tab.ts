@@ -13,7 +13,7 @@ import { session, type Shown } from "../session.ts";
 import type { Mounted, Shell } from "../shell.ts";
 import { drawLeaving, figure } from "../stars.ts";
 import { ReleaseCard } from "./release.ts";
-import { guaranteeOf, leavesSentence, NOTHING_LEFT, STAYS } from "./words.ts";
+import { guaranteeOf, inShort, leavesSentence, NOTHING_LEFT } from "./words.ts";
 
 const NO_DETECTOR =
   "Draw a box over what must not be described at all, a face for instance. No detector of faces runs in this page: what you do not mark is not hidden, and an empty box tells that something was there.";
@@ -26,6 +26,7 @@ class ProtectTab {
   readonly #boxes: Boxes;
   readonly #release: ReleaseCard;
   readonly #verdict = make("p", { class: "verdict", role: "status", id: "verdict" }, "Looking at the photograph…");
+  readonly #inShort = make("div", { id: "in-short" });
   readonly #found = make("p", { class: "small", id: "found" });
   readonly #leaving = make("div", { id: "leaving-picture" });
   readonly #facts = make("dl", { class: "facts", id: "facts" });
@@ -57,10 +58,7 @@ class ProtectTab {
       area,
       this.#chooser.element,
       this.#found,
-      make("div", { class: "buttons" }, hide),
-      make("p", { class: "small" }, NO_DETECTOR),
-      make("h3", {}, "What you give"),
-      ...this.#controls.fields,
+      this.#controls.epsilon.field,
     );
     const server = make(
       "section",
@@ -68,11 +66,19 @@ class ProtectTab {
       make("h2", { id: "server-title" }, "All that a server gets"),
       this.#leaving,
       this.#facts,
-      this.#guarantee,
     );
+    const less = make(
+      "section",
+      { class: "side device", "aria-labelledby": "less-title" },
+      make("h2", { id: "less-title" }, "Give less"),
+      ...this.#controls.others,
+      make("div", { class: "buttons" }, hide),
+      make("p", { class: "small" }, NO_DETECTOR),
+    );
+    const promised = make("section", { class: "side server", "aria-labelledby": "promise-title" }, make("h2", { id: "promise-title" }, "What is promised"), this.#guarantee);
     container.append(
-      make("section", { class: "card answer", "aria-label": "In short" }, this.#verdict, make("p", {}, STAYS), make("p", {}, make("a", { href: "#attack" }, "What could a server paint from that? →"))),
-      make("div", { class: "sides" }, device, server),
+      make("section", { class: "card answer", "aria-label": "In short" }, this.#verdict, this.#inShort),
+      make("div", { class: "sides four" }, device, server, less, promised),
       this.#release.element,
     );
   }
@@ -150,22 +156,24 @@ class ProtectTab {
       this.#leaving.replaceChildren();
       showFacts(this.#facts, []);
       this.#guarantee.replaceChildren();
+      this.#inShort.replaceChildren();
       return;
     }
     const { cost, kept, looks, release } = made;
     this.#stage.mark(shown.features, kept);
     this.#verdict.textContent = leavesSentence(cost, shown.features);
+    this.#inShort.replaceChildren(...inShort(cost));
     const label = `${cost.keypoints} positions with one word each; some of the words are drawn as small stars`;
     const caption =
-      `All that would leave: ${thousands(cost.keypoints)} positions (dots) with a word each. Where there is room, the word is drawn as stars of gradients. ` +
-      `Positions are exact: outlines can show. This is a rehearsal: drawn anew with every setting, seen by nobody but you, not charged.`;
+      `Every dot that would leave; where there is room, the small pattern that its word stands for, true or not. ` +
+      `Dots lie exactly where they were: outlines can show. This is a rehearsal, drawn anew with every setting and seen by nobody but you.`;
     this.#leaving.replaceChildren(figure(drawLeaving(release.keypoints, looks, { ...shown.features, label }), caption));
     this.#leaving.dataset["milliseconds"] = made.milliseconds.toFixed(1);
     showFacts(this.#facts, [
       ["keypoints", thousands(cost.keypoints)],
       ["bytes", thousands(cost.bytes)],
       ["words to choose from", thousands(cost.dictionaryWords ?? 0)],
-      ["words that are true, this time", `${thousands(made.right)} of ${thousands(cost.keypoints)}`],
+      ["words that happen to be true this time", `${thousands(made.right)} of ${thousands(cost.keypoints)}`],
     ]);
     this.#guarantee.replaceChildren(...guaranteeOf(cost));
   }

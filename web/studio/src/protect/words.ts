@@ -4,8 +4,8 @@ import type { Cost, Features } from "@sfumato/device";
 import { make, thousands } from "../../../app/src/dom.ts";
 import { guarantee } from "../../../app/src/sentences.ts";
 
-export const STAYS =
-  "The photograph stays in this tab. So does what each keypoint really looks like: a server is told a word of a public list instead, and often a wrong one, on purpose.";
+/** A share of true words above which a painter reads the picture, as in Attack. */
+const MOST = 0.5;
 
 export const NOTHING_LEFT = {
   blank: "Nothing leaves: no keypoint was found in this photograph.",
@@ -13,12 +13,24 @@ export const NOTHING_LEFT = {
 } as const;
 
 /** The verdict: what leaves, in one sentence. */
-export function leavesSentence({ bytes, keypoints, trueWordSent }: Cost, { height, width }: Features): string {
-  const often = Math.round(100 * (trueWordSent ?? 1));
-  return (
-    `What leaves: ${thousands(keypoints)} dots and a word for each, ${thousands(bytes)} bytes instead of ${thousands(3 * width * height)} of pixels. ` +
-    `${often} of 100 words are true; nothing tells which.`
-  );
+export function leavesSentence({ bytes, keypoints }: Cost, { height, width }: Features): string {
+  return `What leaves: ${thousands(keypoints)} dots and a word for each, ${thousands(bytes)} bytes instead of ${thousands(3 * width * height)} of pixels.`;
+}
+
+/** What dots and words are, what stays, and what could be painted; for whoever never heard of ε. */
+export function inShort({ dictionaryWords, trueWordSent }: Cost): HTMLElement[] {
+  const truth = trueWordSent ?? 1;
+  const painted = truth > MOST ? "much of the scene, for most words are true" : "grey shapes that follow the dots; where dots lie dense, outlines";
+  return [
+    told("A dot", "is a corner or a spot that a camera would find again. Its word is the number of one of " +
+      `${thousands(dictionaryWords ?? 0)} small patterns on a public list. ${Math.round(100 * truth)} of 100 words are true, the others are wrong on purpose, and nothing tells which.`),
+    told("What stays:", "the photograph, and what each dot really looks like."),
+    told("What a server could paint:", `from these words ${painted}. From raw features, which most systems send, the scene with its faces. `, make("a", { href: "#attack" }, "See both painted →")),
+  ];
+}
+
+function told(name: string, text: string, ...more: Node[]): HTMLElement {
+  return make("p", {}, make("b", {}, name), ` ${text}`, ...more);
 }
 
 /** The guarantee in words, the verdict of it first. */

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.checks import check_choice, check_count
-from sfumato.core.errors import DamagedFile, InvalidInput
+from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch
 from sfumato.core.extras import file_in_package, need
 from sfumato.faces.alignment import Sizing, check_picture, enlarge
 
@@ -161,7 +161,19 @@ class DlibFaces:
 
     def embed(self, picture: NDArray[Any]) -> NDArray[np.float32]:
         """(128,) for the face of a picture (H, W), (H, W, 3)."""
-        face = self.finder.find(picture)
+        return self._embed(self.finder.find(picture))
+
+    def embed_at(self, picture: NDArray[Any], known: Face) -> NDArray[np.float32]:
+        """The same of a face whose place is known: from another picture of the same size."""
+        image = enlarge(check_picture(picture), self.finder.sizing)
+        if image.shape != known.image.shape:
+            raise Mismatch(
+                f"a face at a known place needs pictures of one size, got {image.shape[:2]} and "
+                f"{known.image.shape[:2]} after enlarging."
+            )
+        return self._embed(Face(image, known.landmarks))
+
+    def _embed(self, face: Face) -> NDArray[np.float32]:
         chip = self._dlib.get_face_chip(face.image, face.landmarks, _CHIP, _MARGIN)
         answer = self._network.compute_face_descriptor(chip, self.jitters)
         return np.array(answer, dtype=np.float32)

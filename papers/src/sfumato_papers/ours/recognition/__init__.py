@@ -1,0 +1,1 @@
+"""Ours: what is recognised in pictures painted from what was sent."""

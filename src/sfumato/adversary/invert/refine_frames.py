@@ -37,11 +37,13 @@ class Search:
     around: bool = False
 
 
+_SIZES = tuple(np.arange(0, 4.3, 0.25))
+_ANY_ANGLE = tuple(range(0, 360, 30))
 #: Wide at first, since some inferred angles are wild; then near the frames found.
 ROUNDS = (
-    Search(tuple(np.arange(0, 4, 0.75)), tuple(range(0, 360, 40))),
-    Search((-1, -0.5, 0, 0.5, 1), (-60, -30, 0, 30, 60, 180), around=True),
-    Search((-1, -0.5, -0.25, 0, 0.25, 0.5, 1), (-15, 0, 15), around=True),
+    Search(_SIZES[::2], _ANY_ANGLE),
+    Search(_SIZES[::2], _ANY_ANGLE),
+    Search(_SIZES, (-15, 0, 15)),
     Search((-1, -0.6, -0.35, -0.15, 0, 0.15, 0.35, 0.6, 1), (-8, 0, 8), around=True),
 )
 

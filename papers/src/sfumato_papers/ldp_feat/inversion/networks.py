@@ -13,6 +13,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sfumato.adversary.invert.architecture import Architecture, check_torch
 from sfumato.adversary.invert.data import DataOptions, View
 from sfumato.adversary.invert.networks import SHIPPED
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
 
 #: Extractors whose keypoints turn: their frames can be inferred from the descriptors.
 FRAMED = ("sift",)
+_REMEMBERED = 32  # paintings: about as many as a picture has rows
 
 
 @dataclass(frozen=True)
@@ -82,9 +86,10 @@ class Networks:
         self.folder, self.settings = folder.resolve(), settings
         self._dictionary, self._database = dictionary, database
         self._open: dict[str, Inverter] = {}
+        self._painted: dict[tuple[str, bytes], NDArray[np.float32]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_open": {}}  # a worker opens its own
+        return {**vars(self), "_open": {}, "_painted": {}}  # a worker opens its own
 
     def has(self, wanted: Wanted) -> bool:
         """Whether it is there without training."""
@@ -99,6 +104,19 @@ class Networks:
             threads = self.settings.threads or Threads.only
             self._open[wanted.name] = Inverter(path, threads=threads)
         return self._open[wanted.name]
+
+    def paint(
+        self, wanted: Wanted, read: KeypointRelease, level: Dictionary | None
+    ) -> NDArray[np.float32]:
+        """The picture; attacks that recover the same descriptors give the same one, made once."""
+        key = wanted.name, hashlib.sha256(read.to_bytes()).digest()
+        if key not in self._painted:
+            if len(self._painted) >= _REMEMBERED:
+                self._painted.pop(next(iter(self._painted)))
+            one_look = self.settings.one_look
+            made = self.find(wanted).reconstruct(read, dictionary=level, one_look=one_look)
+            self._painted[key] = made.picture
+        return self._painted[key]
 
     def facts(self, wanted: Wanted) -> Facts:
         found = self.find(wanted)

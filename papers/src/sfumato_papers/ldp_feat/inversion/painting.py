@@ -244,9 +244,8 @@ class _Painter:
         made, facts = np.broadcast_to(self.colour, picture.pixels.shape), None
         if wanted is not None:
             level = self.releases.level(row.defence) if wanted.kind == "words" else None
-            painter, facts = self.networks.find(wanted), self.networks.facts(wanted)
-            one_look = self.networks.settings.one_look
-            made = painter.reconstruct(read, dictionary=level, one_look=one_look).picture
+            facts = self.networks.facts(wanted)
+            made = self.networks.paint(wanted, read, level)
         num_bytes = len(sent.to_bytes()) if row.attack not in BASELINES else 0
         return _Painted(picture, row, made, len(sent), num_bytes, seconds, facts)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.core.errors import DamagedFile, InvalidInput, Missing
+from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch, Missing
 from sfumato.faces import dlib_network
 from sfumato.faces.alignment import ARCFACE_EYES, Sizing, align_eyes, enlarge
 from sfumato.faces.dlib_network import SEVERAL, DlibFaces, DlibFinder, choose_face
@@ -113,6 +113,17 @@ def test_a_cropped_picture_is_the_face(monkeypatch: pytest.MonkeyPatch) -> None:
     found = DlibFinder(cropped=True, sizing=Sizing(shorter=92, border=0)).find(PICTURE)
     assert found.eyes.tolist() == [[1.0, 0.0], [90.0, 0.0]]
     assert DlibFaces(cropped=True, jitters=3).embed(PICTURE).tolist() == [150.0, 3.0]
+
+
+def test_a_face_whose_place_is_known_is_taken_from_another_picture(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pretend(monkeypatch, [_Box(10, 10, 50, 50)])
+    network = DlibFaces(jitters=2)
+    known = network.finder.find(PICTURE)
+    assert network.embed_at(PICTURE + 9, known).tolist() == [150.0, 2.0]
+    with pytest.raises(Mismatch, match="needs pictures of one size"):
+        network.embed_at(PICTURE[:60], known)
 
 
 def test_a_picture_of_one_pixel_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,7 +111,7 @@ class Blocks:
 
     def embed(self, pixels: NDArray[Any]) -> NDArray[np.float32]:
         small = Image.fromarray(pixels).resize((4, 4), Image.Resampling.BOX)
-        return np.asarray(small, dtype=np.float32).reshape(-1) / 255
+        return np.asarray(small, dtype=np.float32).reshape(-1) / np.float32(255)
 
     def embed_at(self, pixels: NDArray[Any], known: Any) -> NDArray[np.float32]:
         assert pixels.shape == known

@@ -39,7 +39,10 @@ class Painted:
 
 
 def rows_of(
-    dimensions: Sequence[int], epsilons: Sequence[float], dictionary: Dictionary
+    dimensions: Sequence[int],
+    epsilons: Sequence[float],
+    word_attacks: Sequence[str],
+    dictionary: Dictionary,
 ) -> tuple[Setting, ...]:
     """Every row, the ones that show most first; words in the number that suits each ε."""
     lifts = [Defence(strategy="sub-hybrid", dimension=dimension) for dimension in dimensions]
@@ -52,7 +55,7 @@ def rows_of(
         PHOTOGRAPH,
         Setting("raw"),
         *(Setting("vertex", lift) for lift in lifts),
-        *(Setting(attack, defence) for defence in words for attack in WORD_ATTACKS),
+        *(Setting(attack, defence) for defence in words for attack in word_attacks),
         Setting("positions"),
     )
 

@@ -174,6 +174,9 @@ def test_the_astronaut_is_one_person_and_two_of_her_are_refused() -> None:
     assert face.shape == (128,)
     darker = (picture * 0.6).astype(np.uint8)
     assert np.linalg.norm(face - network.embed(darker)) < 0.4
+    known = network.finder.find(picture)
+    assert network.embed_at(picture, known).tolist() == face.tolist()
+    assert np.linalg.norm(face - network.embed_at(np.full_like(picture, 90), known)) > 0.6
     with pytest.raises(InvalidInput, match="2 were found"):
         network.embed(np.concatenate([picture, picture], axis=1))
     with pytest.raises(InvalidInput, match="none was found"):

@@ -19,6 +19,7 @@ from sfumato.detectors.base import Boxes
 from sfumato.privacy.defence import Defence
 from sfumato.privacy.interval import wilson
 from sfumato_papers.ldp_feat.inversion.outcomes import Setting
+from sfumato_papers.ldp_feat.inversion.releases import Picture
 from sfumato_papers.ours.recognition import experiment, faces, signs
 from sfumato_papers.ours.recognition.outcomes import (
     JOURNAL,
@@ -101,6 +102,15 @@ def test_a_sign_has_letters_of_the_height_asked_for() -> None:
         starts, ends = (np.flatnonzero(np.diff(dark) == step) for step in (1, -1))
         assert 1 <= len(starts) <= 3
         assert abs(int((ends - starts).max()) - height) <= 2 + height // 5  # Q has a tail
+
+
+@pytest.mark.needs("detectors")
+def test_the_reader_reads_signs_and_nothing_on_a_gray_picture() -> None:
+    made = signs.with_sign(np.full((256, 256, 3), 128, np.uint8), 18, seed=0)
+    judge = signs.SignJudge()
+    sign_itself = judge.judge(Picture("sign", made), made)
+    assert sign_itself.found == sign_itself.total >= 3
+    assert judge.judge(Picture("sign", made), np.full_like(made, 128)).found == 0
 
 
 class Blocks:

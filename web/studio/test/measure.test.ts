@@ -3,6 +3,7 @@
  * Printed, never asserted. Runs with SFUMATO_MEASURE=1, on Linux.
  */
 
+import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
 import { HAS_CHROMIUM } from "../../app/test/browser.ts";
@@ -41,9 +42,12 @@ it.runIf(HAS_CHROMIUM && process.env["SFUMATO_MEASURE"] !== undefined)("draws an
   await report("a new release", protect, async (epsilon) => { await protect.locator("#guarantee", { hasText: `ε = ${epsilon}.` }).waitFor(); }, milliseconds(protect, "#leaving-picture"));
   await protect.context().close();
   const attack = await site.visit(watched, "#attack?epsilon=12");
-  await attack.locator('.shot[data-looks="all"] #shot-lifted').waitFor(); // nothing else is painted meanwhile
+  await attack.setInputFiles("#file", join(import.meta.dirname, "../public/examples/astronaut.jpg")); // as an own photograph: nothing lifted is painted
+  await attack.locator(".shot", { hasText: "yours; it stays in this tab" }).waitFor();
   const words = ".shot:has(#shot-words)";
+  await attack.locator(`${words}[data-looks="all"]`).waitFor();
+  await attack.locator('.shot[data-looks="all"][data-refined] #shot-raw').waitFor(); // nothing else is painted meanwhile
   await report("a new painting", attack, async (epsilon) => { await attack.locator(`${words}[data-looks="all"]:not(.is-old)`, { hasText: `ε = ${epsilon} per keypoint` }).waitFor(); }, milliseconds(attack, words));
   expect(site.problems).toEqual([]);
   await site.stop();
-});
+}, 3_600_000);

@@ -185,6 +185,7 @@ class AttackTab {
       const shot = this.#shots.get(name);
       shot?.show(painted.planes, small.width, small.height);
       shot?.element.setAttribute("data-looks", painted.isDone ? "all" : String(painted.looks));
+      shot?.element.toggleAttribute("data-refined", what.refines && painted.isDone);
       shot?.element.setAttribute("data-milliseconds", painted.milliseconds.toFixed(0));
       this.#tell(small);
       this.#compare.update();

@@ -17,6 +17,7 @@ static uint8_t *pixels;
 static float *room;
 static Keypoint *points;
 static uint32_t num_points, *order, num_kept;
+static int32_t num_octaves;
 static uint8_t *descriptors;
 
 /* The memory of one octave: layers that are described first, those that are only compared last. */
@@ -30,7 +31,7 @@ static float *place_octave(Octave *octave, float *at) {
 /* Make room for a picture; the address where its RGBA or gray pixels go, or 0. */
 EXPORT(sift_open) uint8_t *sift_open(int32_t width, int32_t height) {
     release(0);
-    num_points = num_kept = 0, pixels = 0;
+    num_points = num_kept = 0, num_octaves = 0, pixels = 0;
     if (width < 1 || height < 1 || width > MAX_SIDE || height > MAX_SIDE) return 0;
     picture_width = width, picture_height = height;
     octaves[0] = (Octave){2 * width, 2 * height, (2 * width + 3) & ~3, {0}};
@@ -116,6 +117,7 @@ EXPORT(sift_detect) int32_t sift_detect(int32_t is_gray) {
         if (octave->width < SMALLEST_SIDE || octave->height < SMALLEST_SIDE) break;
         fill_octave(octave, room);
         if (!detect_octave(octave, index, room)) return -1;
+        num_octaves = index + 1;
         if (index + 1 == MAX_OCTAVES) break;
         Octave *next = octave + 1;
         *next = (Octave){octave->width / 2, octave->height / 2, (octave->width / 2 + 3) & ~3, {0}};
@@ -150,6 +152,34 @@ EXPORT(sift_describe) uint8_t *sift_describe(const uint32_t *rows, uint32_t coun
         if (rows[k] >= num_kept) return 0;
         const Keypoint *point = &points[order[rows[k]]];
         describe(&octaves[point->octave], point, descriptors + 128 * (uint64_t)k);
+    }
+    return descriptors;
+}
+
+/* Where frames are written before `sift_describe_frames`, 6 numbers each: x, y, diameter, angle,
+ * octave and layer; 0 where the memory is refused. */
+EXPORT(sift_frames) float *sift_frames(uint32_t count) {
+    descriptors = take((uint64_t)count * 128);
+    return descriptors ? take((uint64_t)count * 6 * sizeof(float)) : 0;
+}
+
+/* Describe the picture at these frames: 128 bytes each, zeros where a frame lies outside of the
+ * picture or of its scale space. Comparisons are written so that NaN fails them. */
+EXPORT(sift_describe_frames) uint8_t *sift_describe_frames(const float *frames, uint32_t count) {
+    float right = (float)(picture_width - 1), bottom = (float)(picture_height - 1);
+    for (uint32_t k = 0; k < count; k++, frames += 6) {
+        uint8_t *to = descriptors + 128 * (uint64_t)k;
+        int inside = frames[0] >= 0 && frames[0] <= right && frames[1] >= 0 && frames[1] <= bottom;
+        int sized = frames[2] > 0 && frames[2] < MAX_SIDE && frames[3] >= 0 && frames[3] <= 360;
+        int there = frames[4] >= 0 && frames[4] < (float)num_octaves;
+        int layered = frames[5] >= 1 && frames[5] <= LAYERS;
+        if (!(inside && sized && there && layered)) {
+            for (int32_t i = 0; i < 128; i++) to[i] = 0;
+            continue;
+        }
+        Keypoint point = {frames[0], frames[1], frames[2], frames[3], 0,
+                          (int32_t)frames[4], (int32_t)frames[5]};
+        describe(&octaves[point.octave], &point, to);
     }
     return descriptors;
 }

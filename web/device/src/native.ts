@@ -9,6 +9,8 @@ export interface NativeExports {
   sift_keypoints(): number;
   sift_rows(count: number): number;
   sift_describe(rows: number, count: number): number;
+  sift_frames(count: number): number;
+  sift_describe_frames(frames: number, count: number): number;
   words_open(words: number, centres: number): number;
   words_index(words: number): number;
   words_queries(count: number): number;

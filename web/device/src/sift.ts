@@ -10,6 +10,12 @@ export const MAX_SIFT_PIXELS = 30_000_000;
 const DIMENSION = 128;
 /** x, y, diameter, angle, response */
 const VALUES = 5;
+/** x, y, diameter, angle; inside, octave and layer besides. */
+const FRAME = 4;
+const PLACED = 6;
+/** Of the first layer of the scale space, and layers of an octave. */
+const SIGMA = 1.6;
+const LAYERS = 3;
 /** Keypoints described between two reports of progress. */
 const BLOCK = 512;
 /** Share of the work that finding keypoints is, for the progress. */
@@ -66,9 +72,31 @@ export class Sift implements Extractor {
         extractor: this.name,
       };
     } finally {
-      // Memory never shrinks: that of a large picture is given back, and made anew for the next one.
-      if (native.size > KEPT_BYTES) this.#native = null;
+      this.#giveBack(native);
     }
+  }
+
+  /**
+   * Descriptors of a picture at any frames, four numbers each: x, y, diameter in pixels, angle in degrees.
+   *
+   * A frame is described on the blur that a keypoint of its diameter would be found on, as OpenCV
+   * does; zeros where it lies outside of the picture, or is larger than the picture's scale space.
+   */
+  describe(picture: Picture, frames: Float32Array): Uint8Array {
+    checkPicture(picture);
+    if (frames.length % FRAME !== 0) throw new InvalidInput(`frames must have ${FRAME} numbers each, got ${frames.length} in all.`);
+    const native = (this.#native ??= new Native(this.#module));
+    try {
+      detect(native, picture);
+      return describeFrames(native, frames);
+    } finally {
+      this.#giveBack(native);
+    }
+  }
+
+  /** Memory never shrinks: that of a large picture is given back, and made anew for the next one. */
+  #giveBack(native: Native): void {
+    if (native.size > KEPT_BYTES) this.#native = null;
   }
 }
 
@@ -111,6 +139,26 @@ function describe(native: Native, count: number, progress?: Progress): Uint8Arra
     for (let i = 0; i < size; i++) numbers[i] = low + i;
     descriptors.set(native.bytes(native.run.sift_describe(rows, size), size * DIMENSION), low * DIMENSION);
     progress?.(FINDING + ((1 - FINDING) * (low + size)) / count);
+  }
+  return descriptors;
+}
+
+/** Describe frames, a block at a time. */
+function describeFrames(native: Native, frames: Float32Array): Uint8Array {
+  const count = frames.length / FRAME;
+  const descriptors = new Uint8Array(count * DIMENSION);
+  const place = native.run.sift_frames(Math.min(count, BLOCK));
+  for (let low = 0; low < count; low += BLOCK) {
+    const size = Math.min(BLOCK, count - low);
+    const values = native.floats(place, PLACED * size);
+    for (let i = 0; i < size; i++) {
+      const [x = NaN, y = NaN, diameter = NaN, angle = NaN] = frames.subarray(FRAME * (low + i), FRAME * (low + i + 1));
+      const scale = Math.log2(diameter / SIGMA);
+      const octave = Math.floor(scale - 0.5 / LAYERS + 1e-6);
+      const layer = Math.min(LAYERS, Math.max(1, Math.round((scale - octave) * LAYERS)));
+      values.set([x, y, diameter, angle, octave, layer], PLACED * i);
+    }
+    descriptors.set(native.bytes(native.run.sift_describe_frames(place, size), size * DIMENSION), low * DIMENSION);
   }
   return descriptors;
 }

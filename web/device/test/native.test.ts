@@ -12,7 +12,7 @@ describe("the compiled part", () => {
     const module = await loadNative();
     expect(WebAssembly.Module.imports(module)).toEqual([]);
     expect(WebAssembly.Module.exports(module).map(({ name }) => name).sort()).toEqual([
-      "memory", "sift_describe", "sift_detect", "sift_keypoints", "sift_open", "sift_rows",
+      "memory", "sift_describe", "sift_describe_frames", "sift_detect", "sift_frames", "sift_keypoints", "sift_open", "sift_rows",
       "words_index", "words_nearest", "words_open", "words_queries",
     ]);
   });

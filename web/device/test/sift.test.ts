@@ -36,6 +36,27 @@ function rowOf(features: Features, [x, y, diameter, angle]: readonly number[]): 
 }
 
 describe("SIFT", () => {
+  test("describes a keypoint's own frame as it described the keypoint", () => {
+    const picture = spots(160, 120);
+    const features = new Sift(native).extract(picture);
+    const frames = Float32Array.from({ length: 4 * features.scores.length }, (_, i) => {
+      const row = i >> 2;
+      return [at(features.keypoints, 2 * row), at(features.keypoints, 2 * row + 1), at(features.scales, row), at(features.angles, row)][i & 3] ?? 0;
+    });
+    const again = new Sift(native).describe(picture, frames);
+    const same = features.scores.filter((_, row) => again.subarray(128 * row, 128 * (row + 1)).every((value, i) => value === at(features.descriptors, 128 * row + i)));
+    expect(features.scores.length).toBeGreaterThan(10);
+    expect(same.length / features.scores.length).toBeGreaterThan(0.95); // a diameter between two layers may fall to either
+  });
+
+  test("describes nothing at a frame that is not there, and refuses half a frame", () => {
+    const sift = new Sift(native);
+    const odd = [[-1, 5, 4, 0], [5, 400, 4, 0], [NaN, 5, 4, 0], [5, 5, NaN, 0], [5, 5, 0, 0], [5, 5, Infinity, 0], [5, 5, 1e4, 0], [5, 5, 0.5, 0], [5, 5, 4, -90], [5, 5, 4, NaN]];
+    expect(sift.describe(spots(64, 48), Float32Array.from(odd.flat())).every((value) => value === 0)).toBe(true);
+    expect(sift.describe(spots(64, 48), new Float32Array(0))).toHaveLength(0);
+    expect(() => sift.describe(spots(64, 48), new Float32Array(3))).toThrow(InvalidInput);
+  });
+
   test.each(goldenNames("sift", ".bin"))("finds and describes what OpenCV does: %s", (name) => {
     const golden = goldenSift(name);
     const features = new Sift(native).extract(golden.picture);

@@ -14,7 +14,7 @@ files.PAGES = Path(sys.argv[1])
 files.write_studio(Path(sys.argv[2]))`;
 
 export default async function setup(): Promise<() => void> {
-  if (!HAS_CHROMIUM) return () => undefined;
+  if (!HAS_CHROMIUM || process.env["SFUMATO_STUDIO"] !== undefined) return () => undefined; // a folder to look at, site/studio for instance
   process.env["NODE_ENV"] = "production"; // vitest says "test", and vite would build for that
   const own = mkdtempSync(join(tmpdir(), "sfumato-studio-"));
   const [pages, folder] = ["pages", "static"].map((name) => join(own, name)) as [string, string];

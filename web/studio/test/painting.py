@@ -10,12 +10,14 @@ import json
 import sys
 from pathlib import Path
 
+import cv2
 import numpy as np
 
 from sfumato.adversary.invert.encoders import Encoded, scale_descriptors, with_frames
 from sfumato.adversary.invert.keypoint_angles import find_neighbourhood, infer_frames, peak_angles
 from sfumato.adversary.invert.networks import find_network
 from sfumato.adversary.invert.reconstruct import Inverter
+from sfumato.adversary.invert.refine_frames import describe, refine_frames
 from sfumato.adversary.invert.sparse import MapOptions, map_pixels
 from sfumato.adversary.invert.turned_views import turned
 from sfumato.adversary.metrics import compare
@@ -80,10 +82,22 @@ def main(folder: Path) -> None:
         seen = with_frames(bare, scales, angles, certainty=certainty)
     picture = inverter.reconstruct_rows(seen).picture
     keep("picture", picture.astype(np.float32))
+    # Frames corrected on the painting; and SIFT of a painting at frames of every size.
+    rng = np.random.default_rng(2)
+    sizes_tried = (1.85 * np.exp2(rng.uniform(0, 4, len(points)))).astype(np.float32)
+    angles_tried = rng.uniform(0, 360, len(points)).astype(np.float32)
+    grey = np.rint(cv2.cvtColor(small, cv2.COLOR_RGB2GRAY)).astype(np.uint8)
+    keep("grey", grey)
+    keep("tried", np.stack([*points.T, sizes_tried, angles_tried], axis=1))
+    keep("described", describe(grey, points, sizes_tried, angles_tried))
+    better = picture
+    if wanted.frames == "either":
+        better = inverter.reconstruct_rows(refine_frames(seen, inverter._paint)).picture
     keep("photo", (small / 255).astype(np.float32))
     # What the network itself says it wants, to compare with what the page reads of its file.
     facts = {
         "ssim": compare(small, picture).ssim,
+        "refined": compare(small, better).ssim,
         "readsWords": int(inverter.reads_words),
         "channels": wanted.channels,
         "frames": wanted.frames,

@@ -24,25 +24,25 @@ export class Site {
   /** Errors of all pages. */
   readonly problems: string[] = [];
 
-  private constructor(server: Server, folder: string) {
+  private constructor(server: Server, folder: string, under: string) {
     this.#server = server;
     this.folder = folder;
-    this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}${under}`;
   }
 
-  /** Build the page and serve it. SFUMATO_STUDIO names a folder that has been built already. */
-  static async start(): Promise<Site> {
+  /** Build the page and serve it, below a path. SFUMATO_STUDIO names a folder that has been built already. */
+  static async start(under = "/"): Promise<Site> {
     const built = process.env["SFUMATO_STUDIO"];
     const folder = built ?? mkdtempSync(join(tmpdir(), "sfumato-studio-"));
     if (built === undefined) await build({ root: join(import.meta.dirname, ".."), logLevel: "error", build: { outDir: folder, emptyOutDir: true } });
     const server = createServer((request, response) => {
       const path = normalize(decodeURIComponent(new URL(request.url ?? "/", "http://x").pathname));
-      const file = join(folder, path === "/" ? "index.html" : path);
-      if (!existsSync(file) || !statSync(file).isFile()) response.writeHead(404).end();
+      const file = join(folder, path === under ? "index.html" : path.slice(under.length));
+      if (!path.startsWith(under) || !existsSync(file) || !statSync(file).isFile()) response.writeHead(404).end();
       else createReadStream(file).pipe(response.writeHead(200, { "content-type": TYPES[extname(file)] ?? "application/octet-stream" }));
     });
     await new Promise<void>((done) => { server.listen(0, "127.0.0.1", done); });
-    return new Site(server, folder);
+    return new Site(server, folder, under);
   }
 
   async browser(...flags: string[]): Promise<Watched> {

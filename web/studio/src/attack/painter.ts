@@ -1,11 +1,12 @@
 /** A painter on onnxruntime: from what was sent to a picture. Runs in a worker. */
 
-import { InvalidInput } from "@sfumato/device";
+import { InvalidInput, loadNative, Sift } from "@sfumato/device";
 import * as ort from "onnxruntime-web/wasm";
 import { INFERRED, scaleDescriptors, turned, turnedBack, withFrames, type Seen } from "./encode.ts";
 import { findNeighbourhood, peakAngles } from "./neighbours.ts";
 import { readFrames, readPainter, type Architecture } from "./onnx.ts";
 import { mapPixels } from "./pixels.ts";
+import { refined, ROUNDS } from "./refine.ts";
 
 /** Quarter turns that are averaged: what the network made up differs and fades, what the descriptors say stays. */
 const LOOKS = 4;
@@ -20,6 +21,8 @@ export interface Sent {
   readonly height: number;
   /** How likely the descriptor of a row is the true one: of words, what the law of the release says; else 1. */
   readonly trust: number;
+  /** Whether guessed frames are corrected on the painting: worth it where most descriptors are right. */
+  readonly refines: boolean;
 }
 
 /** Files that a painter is made of. */
@@ -34,6 +37,7 @@ export class Painter {
   readonly #session: ort.InferenceSession;
   readonly #frames: ort.InferenceSession;
   readonly #neighbours: number;
+  #sift: Promise<Sift> | null = null;
 
   private constructor(architecture: Architecture, session: ort.InferenceSession, frames: ort.InferenceSession, neighbours: number) {
     this.architecture = architecture;
@@ -60,9 +64,21 @@ export class Painter {
     return this.architecture.frames === "either" ? 1 : LOOKS;
   }
 
+  /** How often the frames of what was sent are corrected; as Python does it. */
+  roundsFor({ keypoints, refines }: Sent): number {
+    return refines && this.architecture.frames === "either" && keypoints.length > 0 ? ROUNDS.length : 0;
+  }
+
+  /** Correct the frames on a painting that was made with them. */
+  async refine(sent: Sent, seen: Seen, planes: Float32Array, round: number, pause: () => Promise<void>): Promise<Seen> {
+    const sift = await (this.#sift ??= loadNative().then((module) => new Sift(module)));
+    const search = ROUNDS[round];
+    return search === undefined ? seen : refined(bareOf(sent), seen, planes, search, INFERRED * sent.trust, sift, pause);
+  }
+
   /** What the attacker has of every keypoint: descriptors, positions, and frames that the neighbours give away. */
   async see(sent: Sent): Promise<Seen> {
-    const bare: Seen = { ...sent, rows: scaleDescriptors(sent.descriptors), columns: DIMENSION, scales: null, angles: null };
+    const bare = bareOf(sent);
     const { frames } = this.architecture;
     if (frames === "none" || sent.keypoints.length === 0) return bare;
     const count = sent.keypoints.length / 2;
@@ -101,6 +117,11 @@ export class Painter {
     }
     return turnedBack(cropped(picture.data as Float32Array, broad, high, own), own.width, own.height, quarters);
   }
+}
+
+/** Rows without frames. */
+function bareOf({ descriptors, height, keypoints, width }: Sent): Seen {
+  return { rows: scaleDescriptors(descriptors), columns: DIMENSION, keypoints, width, height, scales: null, angles: null };
 }
 
 /** A gray picture: what there is to paint from nothing. */

@@ -10,7 +10,7 @@ export type ToPainter =
   | { readonly id: number; readonly paint: Sent; readonly photo: Float32Array }
   | { readonly stop: number };
 
-/** A painting after so many looks. */
+/** A painting after so many looks, and rounds in which its frames were corrected. */
 export interface Painted {
   /** RGB planes in 0…1. */
   readonly planes: Float32Array;
@@ -37,7 +37,8 @@ const stopped = new Set<number>();
 
 async function paint(id: number, sent: Sent, photo: Float32Array): Promise<void> {
   const start = performance.now();
-  const all = painter?.looks ?? 1;
+  const rounds = painter?.roundsFor(sent) ?? 0;
+  const all = (painter?.looks ?? 1) + rounds;
   const show = (planes: Float32Array, looks: number): void => {
     const painted = { planes, looks, isDone: looks === all, ssim: ssim(photo, planes, sent.width, sent.height), milliseconds: performance.now() - start };
     scope.postMessage({ id, painted });
@@ -47,19 +48,28 @@ async function paint(id: number, sent: Sent, photo: Float32Array): Promise<void>
     return;
   }
   if (painter === null) throw new Error("the networks are not loaded yet; wait a moment.");
-  const seen = await painter.see(sent);
-  const total = new Float32Array(3 * sent.width * sent.height);
-  for (let look = 0; look < all; look++) {
+  let seen = await painter.see(sent);
+  const pause = async (): Promise<void> => {
     await new Promise((next) => setTimeout(next, 0)); // a message that stops this may have come
-    if (stopped.delete(id)) {
-      scope.postMessage({ id, stopped: true });
-      return;
-    }
-    const planes = await painter.look(seen, look);
+    if (stopped.delete(id)) throw new Stopped();
+  };
+  const total = new Float32Array(3 * sent.width * sent.height);
+  let planes: Float32Array = total;
+  for (let look = 0; look < all - rounds; look++) {
+    await pause();
+    planes = await painter.look(seen, look);
     for (let i = 0; i < total.length; i++) total[i] = (total[i] ?? 0) + (planes[i] ?? 0);
     show(total.map((value) => value / (look + 1)), look + 1);
   }
+  for (let round = 0; round < rounds; round++) {
+    seen = await painter.refine(sent, seen, planes, round, pause);
+    planes = await painter.look(seen, 0);
+    show(planes, all - rounds + round + 1);
+  }
 }
+
+/** Nobody waits for this painting any more. */
+class Stopped extends Error {}
 
 scope.onmessage = ({ data: message }) => {
   if ("stop" in message) {
@@ -77,7 +87,7 @@ scope.onmessage = ({ data: message }) => {
         await paint(id, message.paint, message.photo);
       }
     } catch (error) {
-      scope.postMessage({ id, error: errorMessage(error) });
+      scope.postMessage(error instanceof Stopped ? { id, stopped: true } : { id, error: errorMessage(error) });
     }
   });
 };

@@ -4,11 +4,12 @@
  * Printed, never asserted. Runs with SFUMATO_MEASURE=1, on Linux.
  */
 
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { HAS_CHROMIUM } from "../../../app/test/browser.ts";
+import { processorTime } from "../processor.ts";
 import { Site, SOFTWARE_GL } from "../site.ts";
 
 /** A wavy ground of so many points with colours, as a binary PLY. */
@@ -23,20 +24,6 @@ function cloud(count: number): Buffer {
     rows.set([25 * x, 25 * y, 128], 15 * i + 12);
   }
   return Buffer.concat([header, rows]);
-}
-
-/** Seconds of processor time that this process and all below it have used, those that run still. */
-function processorTime(): number {
-  const every = readdirSync("/proc").filter((name) => /^\d+$/.test(name)).flatMap((pid) => {
-    try {
-      const fields = readFileSync(`/proc/${pid}/stat`, "utf8").replace(/^.*\) /, "").split(" ");
-      return [{ pid: Number(pid), parent: Number(fields[1]), ticks: Number(fields[11]) + Number(fields[12]) }];
-    } catch {
-      return []; // it has ended
-    }
-  });
-  const below = (pid: number): number => every.filter(({ parent }) => parent === pid).reduce((sum, one) => sum + one.ticks + below(one.pid), 0);
-  return below(process.pid) / 100;
 }
 
 it.runIf(HAS_CHROMIUM && process.env["SFUMATO_MEASURE"] !== undefined)("draws a million points while it is turned", async () => {

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sfumato.core.onnx_file import OnnxFile
 from sfumato.features.networks import aliked
 from sfumato.features.networks.graph import Graph
-from sfumato.features.networks.layers import Weights
+from sfumato.features.networks.layers import Weights, padded
 from small_networks import aliked_weights
 
 Doubles = NDArray[np.float64]
@@ -86,7 +86,7 @@ def test_descriptors_are_those_of_the_stacked_map_that_is_never_made(tmp_path: P
     graph = Graph("descriptors")
     picture = graph.input("image", "float32", (1, 3, "h", "w"))
     places = graph.input("places", "float32", ("n", 2))
-    whole = aliked.padded(graph, picture, 32)
+    whole = padded(graph, picture, 32)
     levels = aliked._levels(graph, weights, whole)
     stacked = aliked._Stacked(graph, levels, picture, whole)
     rows, _ = aliked._descriptors(graph, weights, stacked, places)

@@ -102,7 +102,7 @@ def test_nothing_has_no_direction(tmp_path: Path) -> None:
     graph.output("y", unit_length(graph, rows, 1), "float32", ("n", 3))
     values = np.array([[3, 0, 4], [0, 0, 0]], dtype=np.float32)
     (found,) = run(graph, tmp_path / "net.onnx", x=values)
-    np.testing.assert_allclose(found, [[0.6, 0, 0.8], [0, 0, 0]], atol=1e-6)
+    np.testing.assert_allclose(found, np.array([[0.6, 0, 0.8], [0, 0, 0]]), atol=1e-6)
 
 
 def test_the_same_constant_is_stored_once() -> None:

@@ -139,8 +139,8 @@ def _deformed(
         align_corners=0,
     )
     sides = graph.add("Concat", graph.integers(1, 9 * channels), height, width, axis=0)
-    shape = (out, channels, 3, 3)
-    kernel, bias = weights.folded(f"{name}.regular_conv", f"{block}.bn{number}", shape)
+    whole = (out, channels, 3, 3)
+    kernel, bias = weights.folded(f"{name}.regular_conv", f"{block}.bn{number}", whole)
     kernel = kernel.reshape(out, 9 * channels, 1, 1)
     return graph.convolution(graph.add("Reshape", sampled, sides), kernel, bias)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 from sfumato.core.errors import InvalidInput
 from sfumato.core.frozen import check_extractor_name
@@ -46,6 +47,7 @@ def export_network(weights: str | Path, output: str | Path, *, name: str | None 
 
 def make_network(weights: Weights, what: str, name: str | None = None) -> tuple[bytes, Exported]:
     """The bytes of the file; `what` names the weights in errors."""
+    family: ModuleType
     if edgepoint2.is_edgepoint2(weights):
         family = edgepoint2
     elif aliked.is_aliked(weights):

@@ -10,7 +10,7 @@ import numpy as np
 
 from sfumato.core.types import Features
 from sfumato.datasets import GallerySettings, load_gallery
-from sfumato.features import extract
+from sfumato.features import Extractor, extract
 from sfumato.server.mapping import Map, build_map
 from sfumato.server.mapping.model_write import camera_words, write_model
 
@@ -53,24 +53,40 @@ def room() -> Any:
     return load_gallery(settings=SMALL)
 
 
-def make_hloc_folder(folder: Path, extractor: str, *, as_half: bool = True) -> Map:
+def make_hloc_folder(
+    folder: Path, extractor: str | Extractor, *, as_half: bool = True, ask_map: bool = False
+) -> Map:
     """datasets and outputs of a pipeline: features of map and queries, a sparse
-    model, pairs, and a list of queries with intrinsics. The map it was made from is returned."""
+    model, pairs, and a list of queries with intrinsics. The map it was made from is returned.
+
+    ask_map  the queries are pictures of the map: found again even by a network of random weights
+    """
     scene = room()
     folder.mkdir(parents=True)
-    mapping = {f"db/{view.name}": extract(view.image, extractor) for view in scene.mapping}
-    queries = {f"query/{view.name}": extract(view.image, extractor) for view in scene.queries}
-    write_hloc_features(folder / "feats.h5", mapping | queries, as_half=as_half)
     world = build_map(
         [(f"db/{view.name}", view.image) for view in scene.mapping],
         extractor=extractor,
         cameras={f"db/{view.name}": view.camera for view in scene.mapping},
         poses={f"db/{view.name}": view.pose for view in scene.mapping},
     )
+    asked = _most_seen(world, scene.mapping)[:3] if ask_map else scene.queries
+    mapping = {f"db/{view.name}": extract(view.image, extractor) for view in scene.mapping}
+    queries = {f"query/{view.name}": extract(view.image, extractor) for view in asked}
+    write_hloc_features(folder / "feats.h5", mapping | queries, as_half=as_half)
     (folder / "sfm").mkdir()
     write_model(world, folder / "sfm")
-    lines = [f"query/{view.name} {camera_words(view.camera)}\n" for view in scene.queries]
+    lines = [f"query/{view.name} {camera_words(view.camera)}\n" for view in asked]
     (folder / "queries_with_intrinsics.txt").write_text("".join(lines))
     pairs = [f"{query} {name}\n" for query in queries for name in world.image_names]
     (folder / "pairs.txt").write_text("".join(pairs))
     return world
+
+
+def _most_seen(world: Map, views: Any) -> list[Any]:
+    """The pictures of a map that see most of its points, those first."""
+    seen = np.asarray(world.point_of_feature) >= 0
+    by_name = {f"db/{view.name}": view for view in views}
+    counts = {
+        name: int(seen[world.features_of(i)].sum()) for i, name in enumerate(world.image_names)
+    }
+    return [by_name[name] for name in sorted(counts, key=lambda name: -counts[name])]

@@ -23,7 +23,7 @@ from sfumato.cli.registry import make_root
 
 Words = tuple[str, ...]
 METAVARS = {"IMAGE", "RELEASE", "MAP", "DICTIONARY", "FOLDER", "FILE", "SOURCE", "STORE", "BACKUP",
-            "MODEL", "RUN", "ID", "SHELL", "PUBLIC", "FACE", "ENROLLED"}  # fmt: skip
+            "MODEL", "RUN", "WEIGHTS", "ID", "SHELL", "PUBLIC", "FACE", "ENROLLED"}  # fmt: skip
 
 
 def commands(group: Any, prefix: Words = ()) -> Iterator[tuple[Words, Any]]:

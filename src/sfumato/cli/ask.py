@@ -51,7 +51,7 @@ def ask_photo(
     extractor: Annotated[
         str | None,
         option(
-            "What describes the picture: a name; module:name for your own.",
+            "What describes the picture: a name, an .onnx file, module:name.",
             metavar="NAME",
             shown="what the dictionary names",
         ),

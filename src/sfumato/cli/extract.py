@@ -21,7 +21,8 @@ def run(
     *,
     output: Annotated[Path | None, output("Features (HDF5, hloc's layout).", shown="none")] = None,
     extractor: Annotated[
-        str, option("What describes the pictures; module:name for your own.", metavar="NAME")
+        str,
+        option("What describes the pictures; a network (.onnx) or module:name.", metavar="NAME"),
     ] = "sift",
     max_keypoints: opt.MaxKeypoints = None,
     weights: Annotated[Path | None, option("Weights, for hardnet and sosnet.")] = None,
@@ -31,7 +32,7 @@ def run(
 ) -> None:
     """A folder needs -o; run again after a stop, it goes on where it stopped. One picture
     without -o is only summarised. Extractors: sift, rootsift, sift-harris, freak, vgg, beblid,
-    hardnet and sosnet.
+    hardnet and sosnet; or a network of `sfumato extractor export`.
 
     Example: sfumato extract photos/ -o features.h5 --max-keypoints 2000
     """

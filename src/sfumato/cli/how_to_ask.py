@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+#: Families of extractors that are files: their features are called edgepoint2-e64, aliked-n16.
+NETWORKS = ("edgepoint2", "aliked")
+
 if TYPE_CHECKING:
     from sfumato.server.mapping import Map
 
@@ -19,12 +22,14 @@ def how_to_ask(world: Map) -> dict[str, Any]:
     by_photo = spec is not None and spec.offline
     kinds = ["words", "plain"] + ([] if spec is not None and spec.binary else ["subspaces"])
     words = [one for one in bundled_names() if Dictionary.load(one).extractor == name]
-    source = "PHOTO" if by_photo else "FEATURES.h5 --name NAME"
-    option = "" if name == "sift" else f" --extractor {name}"
+    by_network = name.split("-")[0] in NETWORKS
+    source = "PHOTO" if by_photo or by_network else "FEATURES.h5 --name NAME"
+    option = "" if name == "sift" else f" --extractor {name}{'.onnx' if by_network else ''}"
     chosen = "" if name == "sift" else " --dictionary WORDS"
     return {
         "photographs": by_photo,
         "features": True,
+        "network": by_network,
         "kinds": kinds,
         "dictionaries": words,
         "dimension": int(world.descriptors.shape[1]),
@@ -32,18 +37,20 @@ def how_to_ask(world: Map) -> dict[str, Any]:
         "protect": f"sfumato protect {source}{option} --epsilon 8{chosen} -o out.sfr",
         "make_words": None
         if words
-        else f"sfumato dictionary build PUBLIC{'/' if by_photo else '.h5'}{option} --words 16384 "
-        "-o WORDS",
+        else f"sfumato dictionary build PUBLIC{'/' if by_photo else '.h5'}"
+        f"{'' if name == 'sift' else f' --extractor {name}'} --words 16384 -o WORDS",
     }
 
 
 def asking_text(facts: dict[str, Any], extractor: str) -> dict[str, str]:
     """The same in words, for the table of a map."""
-    who = (
-        "photographs, or features files"
-        if facts["photographs"]
-        else f"features files of {extractor} (.h5), as this package has no {extractor} of its own"
-    )
+    who = f"features files of {extractor} (.h5), as this package has no {extractor} of its own"
+    if facts["photographs"]:
+        who = "photographs, or features files"
+    elif facts["network"]:
+        who = (
+            "photographs, by the network that `sfumato extractor export` writes, or features files"
+        )
     words = ", ".join(facts["dictionaries"])
     text = {
         "asked with": f"{who}; {facts['dimension']}-D {facts['dtype']}",

@@ -14,6 +14,7 @@ from sfumato.cli.map_sources import build_from
 from sfumato.cli.map_summary import show_map
 from sfumato.cli.options import argument, option, output
 from sfumato.cli.output import JsonFlag, long_work
+from sfumato.cli.own_code import find_extractor
 from sfumato.core.defaults import DEFAULT_DICTIONARY
 from sfumato.core.errors import InvalidInput
 from sfumato.core.gravity import parse_direction
@@ -83,7 +84,7 @@ def build(
 
     Example: sfumato map build church/ square/ -o town-map
     """
-    from sfumato.features.extractors import check_request
+    from sfumato.features.extractors import check_wanted
     from sfumato.features.h5 import is_features_file
 
     upwards = upwards_of(up)
@@ -98,14 +99,15 @@ def build(
             "give folders of pictures, or --from-releases with a folder of releases."
         )
     if not is_features_file(sources[0]):
-        extractor = extractor or "sift"
-        check_request(extractor, max_keypoints=max_keypoints)
+        described_by = find_extractor(extractor or "sift")
+        check_wanted(described_by, max_keypoints=max_keypoints)
     else:
+        described_by = extractor
         refuse_given("is for pictures, and this is a file of features", "layout", "strict")
     refuse_existing(output)
     work = output.with_name(output.name + ".partial")
     options: dict[str, Any] = {
-        "extractor": extractor,
+        "extractor": described_by,
         "max_keypoints": max_keypoints,
         "seed": seed,
         "strict": strict,

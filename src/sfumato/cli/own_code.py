@@ -30,11 +30,16 @@ def make_own(address: str, what: str, options: dict[str, Any], **offered: Any) -
 
 
 def find_extractor(text: str) -> Any:
-    """The name of a shipped extractor as it is; of module:name, the extractor that it names.
+    """The name of a shipped extractor as it is; of a file or module:name, what that describes with.
 
     The one door for what --extractor says: a word stays a word, anything else becomes an object
-    with a name that is called with a picture. Further kinds (a network's file) are made here.
+    with a name that is called with a picture. FILE.onnx is a network; NAME:FILE.onnx one that
+    does not say its name itself.
     """
+    if text.lower().endswith(".onnx"):
+        from sfumato.features.networks.extractor import network_extractor
+
+        return network_extractor(text)
     return load_ready(text, "an extractor") if ":" in text else text
 
 

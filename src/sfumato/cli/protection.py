@@ -83,7 +83,7 @@ class Protection:
     extractor: Annotated[
         str | None,
         option(
-            "What describes the pictures, or made the features: a name; module:name for your own.",
+            "What describes the pictures or made the features: a name, an .onnx file, module:name.",
             metavar="NAME",
             shown="what the dictionary names",
         ),

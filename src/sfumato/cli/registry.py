@@ -48,6 +48,10 @@ COMMANDS: dict[str, tuple[str, str] | LazyGroup] = {
     "demo": ("demo:run", "Localize photographs of a room, and show what left the device."),
     "studio": ("studio:run", "Show in the browser what leaves, what comes back, what it costs."),
     "extract": ("extract:run", "Find and describe the keypoints of a picture or of a folder."),
+    "extractor": _group(
+        "Make an extractor of the published weights of a network.",
+        export=("extractor:export", "Write EdgePoint2 or ALIKED as one ONNX file."),
+    ),
     "frames": ("frames:run", "Take pictures out of a video, every N-th frame."),
     "dictionary": _group(
         "Build public dictionaries, or say what one is made of.",

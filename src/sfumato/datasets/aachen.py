@@ -24,6 +24,7 @@ from sfumato.core.types import Camera
 from sfumato.datasets.layouts.common import rows_of
 from sfumato.datasets.layouts.hloc import listed_camera
 from sfumato.datasets.scenes import Problem, Query
+from sfumato.features.extractors import Extractor, extractor_name
 from sfumato.features.folder import extract_folder
 from sfumato.features.h5 import read_features
 from sfumato.server.mapping import Map, build_map_from_features, import_map
@@ -41,11 +42,12 @@ def open_aachen(
     folder: str | Path,
     work: str | Path,
     *,
-    extractor: str = "sift",
+    extractor: str | Extractor = "sift",
     progress: Progress = silent,
 ) -> Problem:
     """The map and the queries of an Aachen folder; `work` keeps features and map."""
     root, stored = Path(folder), Path(work) / "map"
+    name_of = extractor_name(extractor)
     cameras = read_query_lists(root / "queries")
     model_folder = find_model(root / "3D-models")
     features = root / "features.h5"
@@ -54,10 +56,10 @@ def open_aachen(
         features.parent.mkdir(parents=True, exist_ok=True)
         extract_folder(root / "images_upright", features, extractor=extractor, progress=progress)
     if not stored.exists():
-        build_reference(model_folder, features, extractor, progress=progress).save(stored)
+        build_reference(model_folder, features, name_of, progress=progress).save(stored)
     queries = []
     for name, camera in cameras.items():
-        query = read_features(features, name, extractor=extractor)
+        query = read_features(features, name, extractor=name_of)
         if query.image_size != (camera.width, camera.height):
             raise Mismatch(
                 f"{name} has {query.image_size[0]}×{query.image_size[1]} pixels in the features "

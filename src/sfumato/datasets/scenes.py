@@ -17,6 +17,7 @@ from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
 from sfumato.core.types import Camera, Features, Pose
 from sfumato.datasets.query_rule import QueryRule
+from sfumato.features.extractors import Extractor, extractor_name
 from sfumato.features.folder import extract_folder
 from sfumato.features.h5 import read_features
 from sfumato.server.mapping import Map, build_map_from_scenes, moved, read_scene
@@ -125,7 +126,7 @@ def open_scenes(
     queries: QueryRule | None = None,
     distractors: Sequence[str | Path | Scene] = (),
     foreign: Sequence[str | Path | Scene] = (),
-    extractor: str = "sift",
+    extractor: str | Extractor = "sift",
     progress: Progress = silent,
 ) -> Problem:
     """All scenes in one map; the pictures that are queries stay out of it.
@@ -216,7 +217,9 @@ def _query(scene: Scene, picture: str, name: str, features: Path, offset: Sequen
     )
 
 
-def _kept_map(stored: Path, build: Callable[[], Map], wanted: set[str], extractor: str) -> Map:
+def _kept_map(
+    stored: Path, build: Callable[[], Map], wanted: set[str], extractor: str | Extractor
+) -> Map:
     """The map in a folder, built where there is none; refused if it is of other pictures."""
     if not stored.exists():
         build().save(stored)
@@ -226,7 +229,9 @@ def _kept_map(stored: Path, build: Callable[[], Map], wanted: set[str], extracto
         for scene in world.facts["scenes"]
         for name, _ in scene.get("unreadable", ())
     }
-    if set(world.image_names) | unreadable != wanted | unreadable or world.extractor != extractor:
+    if set(world.image_names) | unreadable != wanted | unreadable or (
+        world.extractor != extractor_name(extractor)
+    ):
         raise InvalidInput(f"{stored} is a map of other pictures; give another folder.")
     return world
 

@@ -118,6 +118,11 @@ def open_source(
     from sfumato.features import list_images
     from sfumato.features.extractors import check_request
 
+    if extractor is not None and (":" in extractor or extractor.lower().endswith(".onnx")):
+        raise InvalidInput(
+            "words of your own extractor are made of its features; extract them first, with "
+            f"`sfumato extract {path} -o features.h5 --extractor {extractor}`."
+        )
     spec = check_request(extractor or "sift", max_keypoints=max_keypoints)
     return Source(
         name=_printable(path.resolve().name or "pictures"),

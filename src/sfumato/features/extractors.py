@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.checks import check_choice, check_count
 from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.core.plugins import asked_for
 from sfumato.core.types import Features
 from sfumato.features.image import MAX_SIFT_PIXELS, check_image, load_image
 
@@ -137,7 +138,11 @@ def _extract_own(
         )
     if weights is not None:
         raise InvalidInput("an extractor of your own takes no weights=; give it them yourself.")
-    features = extractor(picture)
+    strongest = None
+    if max_keypoints is not None:
+        strongest = check_count("max_keypoints", max_keypoints, low=1)
+    # One that can stop early is told how many are wanted.
+    features = extractor(picture, **asked_for(extractor, max_keypoints=strongest))
     if not isinstance(features, Features):
         raise InvalidInput(
             f"the extractor {name!r} must answer with Features, got {type(features).__name__}."
@@ -150,8 +155,7 @@ def _extract_own(
             f"{features.image_size[1]}."
         )
     check_kind(name, features.descriptors)
-    if max_keypoints is not None:
-        strongest = check_count("max_keypoints", max_keypoints, low=1)
+    if strongest is not None:
         features = features.take(np.arange(min(strongest, len(features))))
     return features
 
@@ -172,6 +176,14 @@ def check_kind(name: str, descriptors: NDArray[Any]) -> None:
         f"{name!r} descriptors are {spec.dimension}-D {spec.dtype}, these are {dimension}-D "
         f"{dtype}; {advice}."
     )
+
+
+def check_wanted(extractor: str | Extractor, *, max_keypoints: int | None = None) -> None:
+    """Refuse, before any picture is opened, what cannot be extracted; your own has been loaded."""
+    if isinstance(extractor, str):
+        check_request(extractor, max_keypoints=max_keypoints)
+    elif max_keypoints is not None:
+        check_count("max_keypoints", max_keypoints, low=1)
 
 
 def extractor_name(extractor: str | Extractor) -> str:

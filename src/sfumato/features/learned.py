@@ -50,6 +50,20 @@ def load_network(name: str, weights: str | Path) -> Network:
     return _load(name, str(weights), Path(weights).stat().st_mtime_ns)
 
 
+def read_state_dict(path: Path) -> dict[str, NDArray[Any]]:
+    """The arrays of a state dict that torch saved, by name; code in the file is never run."""
+    need("train", "reading weights as .pth", "torch")
+    import torch
+
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+        state = state.get("state_dict", state)
+        return {str(name): array.numpy() for name, array in state.items()}
+    except Exception as error:
+        # torch raises pickle, zip, key, attribute and runtime errors, as the file is wrong.
+        raise InvalidInput(f"{path} is not a state dict of torch; give weights.") from error
+
+
 @lru_cache(maxsize=2)
 def _load(name: str, weights: str, _modified: int) -> Network:
     import kornia.feature

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.cli.own_code import find_extractor
 from sfumato.cli.values import whole_number
 from sfumato.core.errors import InvalidInput
 from sfumato.datasets.aachen import is_aachen, open_aachen
@@ -234,7 +235,7 @@ def map_dictionary(world: Map, work: str | Path, num_words: int | None = None) -
 
 def _open(settings: Settings, work: Path) -> Problem:
     work.mkdir(parents=True, exist_ok=True)
-    extractor = settings.extractor
+    extractor = find_extractor(settings.extractor)
     if not any(is_aachen(folder) for folder in settings.data):
         return open_scenes(
             settings.scenes(settings.data),

@@ -15,7 +15,7 @@ from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.lens import check_possible
 from sfumato.core.progress import Progress, silent
 from sfumato.core.types import Camera, Features, Pose
-from sfumato.features.extractors import check_request
+from sfumato.features.extractors import Extractor, check_wanted
 from sfumato.server.mapping.assemble import assemble_map
 from sfumato.server.mapping.correspondences import match_pairs
 from sfumato.server.mapping.extract_images import HoldOut, Images, gather_features, list_names
@@ -33,7 +33,7 @@ Cameras = Camera | Mapping[str, Camera]
 def build_map(
     images: Images,
     *,
-    extractor: str = "sift",
+    extractor: str | Extractor = "sift",
     max_keypoints: int | None = None,
     cameras: Cameras | None = None,
     poses: Mapping[str, Pose] | None = None,
@@ -72,7 +72,7 @@ def build_map(
     >>> world.num_images
     8
     """
-    check_request(extractor, max_keypoints=max_keypoints)
+    check_wanted(extractor, max_keypoints=max_keypoints)
     check_count("seed", seed, low=0, high=MAX_SEED)
     names = list_names(images, only)
     kept = [name for name in names if hold_out is None or not hold_out(name)]

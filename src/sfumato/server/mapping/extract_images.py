@@ -14,7 +14,7 @@ from sfumato.core.progress import Progress, silent
 from sfumato.core.storage import write_file
 from sfumato.core.types import Features
 from sfumato.features.exif import read_focal_35mm
-from sfumato.features.extractors import extract
+from sfumato.features.extractors import Extractor, extract
 from sfumato.features.folder import extract_folder, iter_folder_features, list_images
 
 Images = str | Path | Sequence[tuple[str, NDArray[Any]]]
@@ -52,7 +52,7 @@ def list_names(images: Images, only: Sequence[str] | None = None) -> tuple[str, 
 def gather_features(
     images: Images,
     *,
-    extractor: str = "sift",
+    extractor: str | Extractor = "sift",
     max_keypoints: int | None = None,
     hold_out: HoldOut | None = None,
     work: str | Path | None = None,

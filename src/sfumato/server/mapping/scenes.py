@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.progress import Progress, silent
 from sfumato.core.types import Camera, Pose
-from sfumato.features.extractors import check_request
+from sfumato.features.extractors import Extractor, check_wanted
 from sfumato.features.folder import list_images
 from sfumato.server.mapping.assemble import share_cameras
 from sfumato.server.mapping.build import build_map
@@ -75,7 +75,7 @@ def read_scene(folder: str | Path, *, cameras: str | Path | None = None) -> Scen
 def build_map_from_scenes(
     folders: Sequence[str | Path | Scene],
     *,
-    extractor: str = "sift",
+    extractor: str | Extractor = "sift",
     max_keypoints: int | None = None,
     seed: int = 0,
     progress: Progress = silent,
@@ -90,7 +90,7 @@ def build_map_from_scenes(
     that was added to each scene's world; `moved` brings a pose of the scene there.
     facts["warnings"] tells which scenes show the same place.
     """
-    check_request(extractor, max_keypoints=max_keypoints)
+    check_wanted(extractor, max_keypoints=max_keypoints)
     if not folders:
         raise InvalidInput("a map needs at least one folder of pictures, got none.")
     scenes = [one if isinstance(one, Scene) else read_scene(one) for one in folders]

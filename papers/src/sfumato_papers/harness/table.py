@@ -111,7 +111,7 @@ def crossed(
     lines = grouped(every, lambda row: tuple(show(value_of(row, *c[1:2]), *c[2:]) for c in side))
     columns = grouped(every, lambda row: show(value_of(row, across[1]), *across[2:]))
     heads = [
-        value if i else f"{cell[0]} {across[0]}={value}".lstrip()
+        value if i else f"{cell[0]} {across[0]}{'=' * bool(across[0])}{value}".lstrip()
         for cell in cells
         for i, value in enumerate(columns)
     ]

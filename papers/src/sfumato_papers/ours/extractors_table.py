@@ -81,6 +81,11 @@ def _kind(records: Sequence[Row], kind: str) -> list[Row]:
     return [one for one in records if one.get("kind") == kind]
 
 
+def _sent(row: Row) -> str:
+    said = row["epsilon"]
+    return said if said == "raw" else f"ε = {'∞' if said == 'inf' else said}"
+
+
 def _interval(row: Row) -> str:
     low, high = row["interval_95"]
     return f"{100 * row['share']:.0f} [{100 * low:.0f}–{100 * high:.0f}]"
@@ -93,7 +98,7 @@ def _localization(rows: Sequence[Row]) -> list[str | Table]:
         lines += [
             f"localized within {WITHIN}, % of answers [95 %]: {data}, {group[0]['queries']} "
             f"queries, {draws} draw{'s' if draws > 1 else ''} of each",
-            crossed(group, [("extractor", "extractor")], ("ε", "epsilon"), ("", _interval)),
+            crossed(group, [("extractor", "extractor")], ("", _sent), ("", _interval)),
             "",
         ]
     return lines

@@ -35,7 +35,7 @@ def draw_sheet(
 
 
 def sheets_of(rows: Sequence[Row]) -> dict[str, list[tuple[str, str]]]:
-    """The contact sheets these rows can fill, by name: one for each m, one for each (|K|, ω)."""
+    """The contact sheets these rows can fill, by name: one per m, one per series of words."""
     settings = {row["setting"] for row in rows}
     first = [("photograph", "original"), ("raw", Setting("raw").name)]
     sheets: dict[str, list[tuple[str, str]]] = {}
@@ -45,14 +45,17 @@ def sheets_of(rows: Sequence[Row]) -> dict[str, list[tuple[str, str]]]:
     for row in rows:
         defence, attack = row["setting"].defence, row["setting"].attack
         if defence.strategy:
-            key = f"{defence.strategy}-m{defence.dimension}"
             title = f"{attack}, m = {defence.dimension}"
-        elif defence.subset_size:
-            key = f"words-{defence.num_words}-{defence.subset_size}-{attack}"
-            title = f"word{'s' * (defence.subset_size > 1)}, ε = {defence.epsilon:g}"
-        else:
-            continue
-        sheets.setdefault(key, list(first)).append((title, row["setting"].name))
+            key = f"{defence.strategy}-m{defence.dimension}"
+            sheets.setdefault(key, list(first)).append((title, row["setting"].name))
+    for same in word_series([row["setting"] for row in rows]).values():
+        one = same[0].defence
+        sizes = {setting.defence.num_words for setting in same}
+        words = f"-{one.num_words}" if len(sizes) == 1 else ""
+        sheets[f"words{words}-{one.subset_size}-{same[0].attack}"] = [*first] + [
+            (f"word{'s' * (one.subset_size > 1)}, ε = {setting.defence.epsilon:g}", setting.name)
+            for setting in same
+        ]
     for key, columns in sheets.items():
         if "-m" in key:
             columns.sort(key=lambda column: _rank(column[0]))

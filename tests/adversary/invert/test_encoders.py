@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -53,6 +54,19 @@ def test_subspace_parameters_are_offset_and_basis_of_order_one() -> None:
     assert made.rows.shape == (23, 4 * 8)
     assert made.rows[:, 8:] == pytest.approx(release.bases.reshape(23, -1) * np.sqrt(8), rel=1e-5)
     assert (made.rows**2).mean(axis=1) == pytest.approx(1.0, abs=1e-4)
+
+
+def test_a_picture_without_keypoints_has_no_rows_but_their_columns() -> None:
+    dictionary = tiny_dictionary(6)
+    words = word_release(dictionary.fingerprint)
+    none = replace(words, keypoints=words.keypoints[:0], words=words.words[:0])
+    assert encode(none, "words", dictionary=dictionary).rows.shape == (0, 16)
+    lifted = one_of_each_release()["subspaces"]
+    assert isinstance(lifted, SubspaceRelease)
+    empty = replace(
+        lifted, keypoints=lifted.keypoints[:0], offsets=lifted.offsets[:0], bases=lifted.bases[:0]
+    )
+    assert encode(empty, "subspace").rows.shape == (0, 4 * 8)
 
 
 def test_positions_say_nothing_but_where() -> None:

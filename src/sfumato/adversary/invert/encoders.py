@@ -178,7 +178,7 @@ def _positions(source: Source, _dictionary: Dictionary | None) -> Rows:
 
 def _words(source: Source, dictionary: Dictionary | None) -> Rows:
     release, public = _worded(source, dictionary)
-    return _word_rows(release, public).reshape(len(release), -1)
+    return _joined(_word_rows(release, public))
 
 
 def _each_word(source: Source, dictionary: Dictionary | None) -> Encoded:
@@ -190,8 +190,9 @@ def _each_word(source: Source, dictionary: Dictionary | None) -> Encoded:
     release, public = _worded(source, dictionary)
     size, odds = release.subset_size, math.exp(min(release.epsilon, _MOST_EPSILON))
     true_word = odds / (size * odds + release.num_words - size)
+    words = _word_rows(release, public)
     seen = Encoded(
-        _word_rows(release, public).reshape(len(release) * size, -1),
+        words.reshape(len(release) * size, words.shape[2]),
         np.repeat(release.keypoints, size, axis=0),
         release.image_size,
     )
@@ -215,7 +216,12 @@ def _word_rows(release: WordRelease, public: Dictionary) -> Rows:
     """(N, ω, n): the vectors of the words sent."""
     sent = np.asarray(public.words)[release.words.reshape(-1)]
     rows = scale_descriptors(sent, public.extractor)
-    return rows.reshape(*release.words.shape, -1)
+    return rows.reshape(*release.words.shape, rows.shape[1])
+
+
+def _joined(rows: Rows) -> Rows:
+    """(N, …) as (N, C), also where N is 0."""
+    return rows.reshape(len(rows), math.prod(rows.shape[1:]))
 
 
 def _subspace(source: Source, _dictionary: Dictionary | None) -> Rows:
@@ -226,7 +232,7 @@ def _subspace(source: Source, _dictionary: Dictionary | None) -> Rows:
     offsets = unit_vectors(source.offsets, np.float32)
     size = np.sqrt(np.float32(offsets.shape[1]))
     # Bases are unit vectors: √n brings both parts to order 1.
-    parts = [offsets, source.bases.astype(np.float32).reshape(len(source), -1)]
+    parts = [offsets, _joined(source.bases.astype(np.float32))]
     return np.asarray(np.hstack(parts) * size, dtype=np.float32)
 
 

@@ -11,6 +11,7 @@ from skimage import data
 
 from commands import sfumato, sfumato_json
 from sfumato.features import list_feature_names, read_features
+from small_networks import edgepoint2_weights, save_weights
 
 
 @pytest.fixture
@@ -120,3 +121,24 @@ def test_bad_input_ends_with_one_sentence(
 def test_help_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--help") == 0
     assert "Example: sfumato extract photos/ -o features.h5" in capsys.readouterr().out
+
+
+def test_two_networks_of_one_name_do_not_share_a_features_file(
+    tmp_path: Path, photo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for seed in (0, 1):
+        weights = save_weights(tmp_path / f"{seed}.safetensors", edgepoint2_weights(seed))
+        assert sfumato("extractor", "export", weights, "-o", tmp_path / f"{seed}.onnx") == 0
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    (photos / "a.png").write_bytes(photo.read_bytes())
+    out = ["-o", tmp_path / "f.h5"]
+    assert sfumato("extract", photos, "--extractor", tmp_path / "0.onnx", *out) == 0
+    (photos / "b.png").write_bytes(photo.read_bytes())
+    for source in (photos, photos / "b.png"):
+        assert sfumato("extract", source, "--extractor", tmp_path / "1.onnx", *out) == 2
+        assert "was begun with edgepoint2" in capsys.readouterr().err
+    assert sfumato("extract", photos, "--extractor", tmp_path / "0.onnx", *out) == 0
+    # Its name alone is not enough, and the way out is said.
+    assert sfumato("extract", photos, "--extractor", "edgepoint2-t32", "-o", tmp_path / "g.h5") == 2
+    assert "give the file (.onnx)" in capsys.readouterr().err

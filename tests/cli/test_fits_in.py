@@ -95,6 +95,10 @@ def test_queries_of_a_features_file_are_localized_and_written_as_hloc_does(
     truth = {view.name.split("/")[-1]: view.pose for view in views}
     listed = listed_poses(poses)
     assert len(listed) == found["localized"]
+    before = poses.read_bytes()
+    assert sfumato("localize", sent, *where, "-o", poses) == 2
+    assert "exists already" in capsys.readouterr().err
+    assert poses.read_bytes() == before
     for line, pose in listed.items():
         assert "/" not in line
         assert pose is not None
@@ -180,6 +184,41 @@ def test_floats_are_not_imported_as_whole_numbers(
     assert sfumato("map", "import", model, *features, "--extractor", "sift", *out) == 2
     assert "hloc's SIFT is rootsift unless" in capsys.readouterr().err
     assert not (tmp_path / "map").exists()
+
+
+def test_pictures_that_are_not_in_the_model_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_hloc_folder(tmp_path / "outputs", "rootsift")
+    features = ["--features", tmp_path / "outputs/feats.h5", "--extractor", "rootsift"]
+    assert sfumato("map", "import", tmp_path / "outputs/sfm", *features, "-o", tmp_path / "m") == 0
+    told = capsys.readouterr().err
+    assert "3 images of the features file are not in the model: left out" in told
+    assert "could not be placed" not in told
+
+
+def test_a_folder_without_a_model_is_refused_as_that(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "stray.h5").write_bytes(b"not this one")
+    (tmp_path / "empty").mkdir()
+    assert sfumato("map", "import", tmp_path / "empty", "-o", tmp_path / "map") == 2
+    assert "holds no COLMAP model" in capsys.readouterr().err
+
+
+def test_a_file_without_a_name_takes_that_of_the_dictionary(
+    hloc: tuple[Path, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, name = hloc
+    query = (folder / "queries_with_intrinsics.txt").read_text().split()[0]
+    common = ["--epsilon", 8, "--ledger", tmp_path / "ledger.db", "-o", tmp_path / "out.sfr"]
+    source = ["protect", folder / "feats.h5", "--name", query]
+    assert sfumato(*source, *common) == 2
+    assert "does not say which extractor" in capsys.readouterr().err
+    assert sfumato(*source, *common, "--dictionary", folder / "words") == 0
+    sent = Release.from_bytes((tmp_path / "out.sfr").read_bytes())
+    assert isinstance(sent, WordRelease)
+    assert sent.extractor == name
 
 
 def test_a_map_keeps_what_was_given(hloc: tuple[Path, str]) -> None:

@@ -155,7 +155,7 @@ def test_bad_input_ends_with_one_sentence(
         (("build", scene, scene, "-o", map_), "different names"),
         (("build", scene, "-o", map_, "--cameras", one / "no.json"), "no cameras file"),
         (("build", scene, "-o", map_, "--seed", -1), "seed"),
-        (("import", one, "--features", one / "f.h5", "-o", map_), "not a COLMAP model"),
+        (("import", one, "--features", one / "f.h5", "-o", map_), "holds no COLMAP model"),
         (("info", tmp_path / "absent"), "manifest"),
         (("info", taken), "manifest"),
         (("index", taken, "--dictionary", "bsds-16k"), "manifest"),

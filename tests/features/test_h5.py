@@ -117,6 +117,9 @@ def test_names_and_extractors_must_fit(tmp_path: Path, astronaut: NDArray[np.uin
     for name in ("", "/db/1.jpg", "db//1.jpg", "../1.jpg", "./1.jpg", "db/", "a\0b"):
         with pytest.raises(InvalidInput, match="relative path"):
             read_features(path, name)
+    for name in ("a\nb", "a.jpg\n", "db/\r.jpg", "\u2028.jpg"):
+        with pytest.raises(InvalidInput, match="one line"):
+            read_features(path, name)
     with pytest.raises(InvalidInput, match="UTF-8"):
         read_features(path, "\udcff.jpg")
 

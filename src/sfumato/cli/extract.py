@@ -11,7 +11,7 @@ from sfumato.cli.options import argument, option, output
 from sfumato.cli.output import JsonFlag, emit, long_work, note
 from sfumato.cli.own_code import find_extractor
 from sfumato.core.errors import InvalidInput
-from sfumato.features.extractors import check_request, extract, extractor_name
+from sfumato.features.extractors import check_request, extract, extractor_name, weights_file
 from sfumato.features.folder import extract_folder
 from sfumato.features.writer import FeatureWriter
 
@@ -55,7 +55,8 @@ def _picture(
 ) -> None:
     features = extract(source, extractor, **options)
     if output is not None:
-        with FeatureWriter(output, extractor=features.extractor, **options) as writer:
+        known = {**options, "weights": weights_file(extractor, options["weights"])}
+        with FeatureWriter(output, extractor=features.extractor, **known) as writer:
             if source.name in writer:
                 raise InvalidInput(
                     f"{output} holds {source.name} already; choose another output or remove it."

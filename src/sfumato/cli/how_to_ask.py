@@ -42,6 +42,15 @@ def how_to_ask(world: Map) -> dict[str, Any]:
     }
 
 
+def given_as(name: str) -> str:
+    """What follows --extractor where features of this name are wanted."""
+    from sfumato.features import EXTRACTORS
+
+    if name in EXTRACTORS:
+        return name
+    return f"FILE.onnx, the network that makes {name}, or features of it (.h5)"
+
+
 def asking_text(facts: dict[str, Any], extractor: str) -> dict[str, str]:
     """The same in words, for the table of a map."""
     who = f"features files of {extractor} (.h5), as this package has no {extractor} of its own"

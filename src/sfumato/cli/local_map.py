@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.cli.how_to_ask import given_as
 from sfumato.cli.localize_many import Asked
 from sfumato.cli.protection import Protection, no_words
 from sfumato.core.errors import InvalidInput, Mismatch
@@ -102,7 +103,7 @@ def local_map(
         if sent != world.extractor:
             raise Mismatch(
                 f"the map holds {world.extractor} features, {sent} would be sent; give --extractor "
-                f"{world.extractor}. Nothing was charged."
+                f"{given_as(world.extractor)}. Nothing was charged."
             )
         own = getattr(pipeline.mechanism, "dictionary", None)
         if own is not None and own.extractor != sent:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from sfumato.cli import options as opt
 from sfumato.cli.accounting import Account, announcement
 from sfumato.cli.command import applies, refuse_given
-from sfumato.cli.files import read_release
+from sfumato.cli.files import read_release, refuse_existing
 from sfumato.cli.local_map import Shortlist, local_map
 from sfumato.cli.localize_many import Asked, Query, ask_all, on_server, tell_all, with_cameras
 from sfumato.cli.options import argument, option, output
@@ -32,7 +32,6 @@ from sfumato.cli.selection import Selection
 from sfumato.cli.server_options import MaybeServer
 from sfumato.cli.tell_pose import tell_localization
 from sfumato.core.errors import InvalidInput, SfumatoError
-from sfumato.core.storage import check_writable
 from sfumato.core.types import Localization
 from sfumato.device.explain import Observed
 
@@ -125,7 +124,7 @@ def run(
     """
     check_format(format)
     if output is not None:
-        check_writable(output)
+        refuse_existing(output)
     if before:
         from sfumato.cli.localize_frames import localize_frames  # a device has no server inside
         from sfumato.server.shards.sharded_map import open_map

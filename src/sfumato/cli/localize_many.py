@@ -138,6 +138,8 @@ def tell_all(
     problem: SfumatoError | None = None,
 ) -> None:
     """Write and print what was found; without any pose the exit code is 1."""
+    if problem is not None and not asked:
+        raise problem
     found = [(query.name, result) for query, result in asked]
     localized = sum(result.localized for _, result in found)
     if output is not None:

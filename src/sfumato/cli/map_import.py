@@ -51,8 +51,13 @@ def find_model(folder: Path) -> Path:
     if not folder.is_dir():
         raise InvalidInput(f"there is no folder of a COLMAP model at {folder}.")
     found = {path.parent for kind in ("bin", "txt") for path in folder.rglob(f"points3D.{kind}")}
-    if folder in found or not found:
-        return folder  # where there is none at all, reading it says what must be there
+    if not found:
+        raise InvalidInput(
+            f"{folder} holds no COLMAP model; give a folder with cameras, images and points3D, as "
+            ".bin or .txt."
+        )
+    if folder in found:
+        return folder
     # hloc leaves the models of separate components in models/ beside the largest one
     chosen = sorted(path for path in found if "models" not in path.relative_to(folder).parts)
     if len(chosen) != 1:

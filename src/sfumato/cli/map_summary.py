@@ -60,6 +60,9 @@ def show_map(world: Map, folder: Path, *, as_json: bool) -> None:
         if placed:
             shown = ", ".join(placed[:10]) + (" …" if len(placed) > 10 else "")
             note(f"{len(placed)} images could not be placed: {shown}")
+        others = len(part.get("not_in_model", []))
+        if others:
+            note(f"{others} images of the features file are not in the model: left out")
 
 
 def _methods(world: Map) -> list[str]:

@@ -133,9 +133,15 @@ class Protection:
 
     def _extractor(self, features_file: Path | None) -> str | Extractor | None:
         if features_file is not None:
-            from sfumato.features.h5 import extractor_of_file
+            from sfumato.dictionary import Dictionary
+            from sfumato.features.h5 import extractor_of_file, open_features, stored_extractor
 
-            return extractor_of_file(features_file, self.extractor)
+            given = self.extractor
+            with open_features(features_file) as file:
+                says_nothing = stored_extractor(file) is None
+            if given is None and says_nothing and was_given("dictionary"):
+                given = Dictionary.load(self.dictionary).extractor
+            return extractor_of_file(features_file, given)
         if self.extractor is None:
             return None
         found: str | Extractor = find_extractor(self.extractor)
@@ -165,6 +171,6 @@ def no_words(name: str, other: str) -> str:
     """What to do where words of an extractor are needed, and those at hand are another's."""
     return (
         f"the pictures are described by {name}, the dictionary holds words of {other}; give "
-        f"--dictionary one of {name}, made of public pictures with `sfumato dictionary build "
-        f"SOURCE --extractor {name} --words 16384 -o DICTIONARY`."
+        f"--dictionary one of {name}, made of public pictures or their features with `sfumato "
+        f"dictionary build SOURCE --extractor {name} --words 16384 -o DICTIONARY`."
     )

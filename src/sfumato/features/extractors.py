@@ -191,9 +191,22 @@ def extractor_name(extractor: str | Extractor) -> str:
     return extractor if isinstance(extractor, str) else extractor.name
 
 
+def weights_file(extractor: str | Extractor, weights: str | Path | None) -> str | Path | None:
+    """The file that decides what an extractor answers: its weights, or the network itself."""
+    own = getattr(extractor, "path", None)
+    return own if weights is None and isinstance(own, Path) else weights
+
+
 def find_extractor(name: str) -> ExtractorSpec:
     """The promise of an extractor, by name."""
-    return EXTRACTORS[check_choice("extractor", name, EXTRACTORS)]
+    return EXTRACTORS[
+        check_choice(
+            "extractor",
+            name,
+            EXTRACTORS,
+            otherwise="of a network give the file (.onnx), of others their features (.h5)",
+        )
+    ]
 
 
 def check_request(

@@ -12,7 +12,13 @@ from sfumato.core.progress import Progress, silent
 from sfumato.core.threads import FEW_THREADS
 from sfumato.core.types import Features
 from sfumato.execution import current
-from sfumato.features.extractors import Extractor, check_request, extract, extractor_name
+from sfumato.features.extractors import (
+    Extractor,
+    check_request,
+    extract,
+    extractor_name,
+    weights_file,
+)
 from sfumato.features.image import MAX_SIFT_PIXELS, decode_image
 
 _SUFFIXES = "jpg jpeg png tif tiff webp bmp gif ppm pgm pbm pnm jp2 avif heic heif"
@@ -83,7 +89,7 @@ def extract_folder(
         output,
         extractor=extractor_name(extractor),
         max_keypoints=max_keypoints,
-        weights=weights,
+        weights=weights_file(extractor, weights),
         progress=progress,
     ) as writer:
         wanted = [name for name in names if name not in writer]

@@ -206,6 +206,8 @@ def check_picture_name(name: str) -> str:
             "a picture's name must be a relative path with single slashes, such as "
             f"'db/1.jpg', got {name!r}."
         )
+    if name.splitlines() != [name]:  # lists of names and poses have one on each line
+        raise InvalidInput(f"a picture's name must be one line, got {name!r}; rename it.")
     try:
         name.encode()
     except UnicodeEncodeError:

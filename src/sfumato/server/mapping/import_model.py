@@ -56,7 +56,7 @@ def import_map(
         progress("reading features", done, len(source.images))
     facts = {
         "method": "COLMAP model",
-        "unregistered": sorted(set(names) - {image.name for image in source.images}),
+        "not_in_model": sorted(set(names) - {image.name for image in source.images}),
     }
     return assemble_map(_sparse(source), found, facts)
 

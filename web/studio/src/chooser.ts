@@ -2,27 +2,25 @@
 
 import { make } from "../../app/src/dom.ts";
 import { EXAMPLES, type Example } from "./examples.ts";
+import type { Shell } from "./shell.ts";
 
 export class Chooser {
   readonly element: HTMLElement;
   readonly #links = new Map<string, HTMLButtonElement>();
 
-  /** `area` takes drops. */
-  constructor(area: HTMLElement, chosen: (source: Blob | Example) => void) {
+  /** `area` is marked while files hover over the page. */
+  constructor(shell: Shell, area: HTMLElement, chosen: (source: Blob | Example) => void) {
     const file = make("input", { class: "quiet", id: "file", type: "file", accept: "image/*" });
     file.addEventListener("change", () => {
       const [first] = file.files ?? [];
       file.value = ""; // the same file may be chosen again
       if (first !== undefined) chosen(first);
     });
-    for (const name of ["dragover", "dragleave", "drop"] as const) {
-      area.addEventListener(name, (event) => {
-        event.preventDefault();
-        area.classList.toggle("is-over", name === "dragover");
-        const [first] = name === "drop" ? (event.dataTransfer?.files ?? []) : [];
-        if (first !== undefined) chosen(first);
-      });
-    }
+    shell.onDrop(area, ({ files }) => {
+      const [first] = files;
+      if (first !== undefined) chosen(first);
+      if (files.length > 1) shell.say(`One photograph is opened at a time: ${files.length} were dropped, the first is taken.`);
+    });
     for (const example of EXAMPLES) {
       const picture = make("img", { src: `./examples/${example.file}`, alt: "", width: "64", height: "64", loading: "lazy" });
       const button = make("button", { type: "button", class: "example-button", title: example.credit, "aria-label": `Example: ${example.title}` }, picture);
@@ -34,6 +32,7 @@ export class Chooser {
       { class: "buttons" },
       make("label", { class: "button plain", for: "file" }, "Choose a photograph"),
       file,
+      make("span", { class: "small drop-hint" }, "or drop one here"),
       make("div", { class: "examples", role: "group", "aria-label": "Examples" }, ...this.#links.values()),
     );
   }

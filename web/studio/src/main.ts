@@ -10,6 +10,7 @@ const themes = new ThemeSwitch(byId<HTMLButtonElement>("theme"));
 let shown: { readonly tab: Tab; readonly leave: AbortController; mounted: Mounted | null } | null = null;
 let hash = "";
 let working: AbortController | null = null;
+let taker: { readonly area: HTMLElement; readonly taken: (dropped: DataTransfer) => void } | null = null;
 
 function progress(label: string, part: number | null): void {
   const bar = byId<HTMLProgressElement>("progress");
@@ -69,6 +70,7 @@ function shellFor(tab: Tab, left: AbortSignal): Shell {
     },
     get theme() { return themes.theme; },
     onTheme: (changed) => { themes.listen(changed, left); },
+    onDrop: (area, taken) => { if (isShown()) taker = { area, taken }; },
     fetchAsset,
     left,
   };
@@ -99,6 +101,7 @@ async function show(): Promise<void> {
 async function mount(tab: Tab, settings: URLSearchParams): Promise<void> {
   shown?.leave.abort();
   working = null;
+  taker = null;
   document.body.removeAttribute("aria-busy");
   progress("", 1);
   tell(byId("notice"), "");
@@ -131,6 +134,21 @@ function mark(tab: Tab): void {
   }
 }
 
+/** The whole page takes files: beside the picture a browser would leave the page for the file. */
+function acceptDrops(): void {
+  for (const name of ["dragover", "dragleave", "drop"] as const) {
+    document.addEventListener(name, (event) => {
+      const dropped = event.dataTransfer;
+      if (dropped?.types.includes("Files") !== true) return;
+      event.preventDefault();
+      taker?.area.classList.toggle("is-over", name === "dragover");
+      if (name !== "drop") return;
+      if (taker === null) fail(new Error("This part of the studio opens no files; nothing was opened."));
+      else taker.taken(dropped);
+    });
+  }
+}
+
 function start(): void {
   byId("version").textContent = __PAGE_VERSION__;
   byId("tabs").replaceChildren(
@@ -139,6 +157,7 @@ function start(): void {
     ),
   );
   byId("cancel").addEventListener("click", () => { working?.abort(); });
+  acceptDrops();
   addEventListener("hashchange", () => void show());
   void show();
 }

@@ -24,7 +24,7 @@ export class Settings {
     if (text === null) return allowed[0];
     const found = allowed.find((one) => one === text);
     if (found !== undefined) return found;
-    this.odd.push(`${name} must be one of ${allowed.filter((one) => one !== "").join(", ")}`);
+    this.odd.push(`${name} must be one of ${[...new Set(allowed)].filter((one) => one !== "").join(", ")}`);
     return allowed[0];
   }
 

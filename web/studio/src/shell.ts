@@ -28,6 +28,8 @@ export interface Shell {
   readonly theme: Theme;
   /** Call this when the theme changes, until the tab is left. */
   onTheme(changed: (theme: Theme) => void): void;
+  /** Files dropped anywhere on the page go to this tab, and `area` is marked while they hover. */
+  onDrop(area: HTMLElement, taken: (dropped: DataTransfer) => void): void;
   /** A file that lies beside the page ("words/open-64k.tar"). One sentence where it is missing. */
   fetchAsset(path: string, work?: Partial<Work>): Promise<Uint8Array<ArrayBuffer>>;
   /** Aborted when the tab is left. */

@@ -116,6 +116,28 @@ describe.runIf(HAS_CHROMIUM)("the studio", () => {
     await page.context().close();
   });
 
+  it("opens a photograph that is dropped anywhere on the page, and never leaves the page for it", async () => {
+    const page = await site.visit(watched, "#protect");
+    await page.locator("#leaving-picture svg").waitFor();
+    const drop = (count: number): Promise<void> =>
+      page.evaluate(async (times) => {
+        const picture = await (await fetch("./examples/coffee.jpg")).blob();
+        const dropped = new DataTransfer();
+        for (let i = 0; i < times; i++) dropped.items.add(new File([picture], `${i}.jpg`, { type: "image/jpeg" }));
+        const event = new DragEvent("drop", { dataTransfer: dropped, bubbles: true, cancelable: true });
+        document.querySelector("footer")?.dispatchEvent(event);
+        if (!event.defaultPrevented) throw new Error("the browser would open the file");
+      }, count);
+    await drop(2);
+    await page.waitForFunction(() => !location.hash.includes("astronaut") && document.querySelector(".example-button[aria-pressed=true]") === null);
+    expect(await page.locator("#notice").textContent()).toContain("2 were dropped, the first is taken");
+    await page.click("#link-audit");
+    await page.locator("#audit-button").waitFor();
+    await drop(1);
+    expect(await page.locator("#problem").textContent()).toBe("This part of the studio opens no files; nothing was opened.");
+    await page.context().close();
+  });
+
   it("takes an own photograph, and says what is wrong with others in one sentence", async () => {
     const page = await site.visit(watched, "#protect");
     await page.setInputFiles("#file", PICTURE);

@@ -54,6 +54,8 @@ export class Shot {
     [this.canvas.width, this.canvas.height] = [width, height];
     this.element.classList.add("is-empty");
     this.element.removeAttribute("data-looks");
+    this.#bar.hidden = true;
+    this.#lines.replaceChildren(make("span", {}, "not painted yet"));
   }
 
   tell(title: string, level: number | null, ...lines: readonly string[]): void {

@@ -64,7 +64,7 @@ class AttackTab {
     const names = [["raw", "raw features"], ["words", "words at ε"], ["lifted", "lifted, and attacked"], ["photo", "the photograph"]] as const;
     this.#compare = new Compare(this.#shots, names, "raw", "words");
     const shots = make("div", { class: "shots", id: "shots" }, ...[...this.#shots.values()].map(({ element }) => element));
-    this.#chooser = new Chooser(shots, (source) => void this.#choose(source));
+    this.#chooser = new Chooser(shell, shots, (source) => void this.#choose(source));
     const heads = ["what is sent", "guarantee", "bytes", "guessed right", "SSIM"];
     const table = make("table", { id: "figures" }, make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)))), this.#table);
     const print = button("Print", "plain", () => { window.print(); });

@@ -65,23 +65,13 @@ class FrontierTab {
       make("details", { class: "card more" }, make("summary", {}, "All ways as a table"), this.#table),
       make("p", { class: "small" }, "Measured by ", make("code", {}, "sfumato experiment frontier --data SCENE"), ", whose folder then holds outcomes.jsonl. Queries are drawn with known seeds, for measuring and not for sending."),
     );
-    this.#acceptDrops(container);
+    shell.onDrop(this.#chart, ({ files: [dropped] }) => { if (dropped !== undefined) void this.open(dropped); });
     const resized = new ResizeObserver(() => {
       const width = Math.round(this.#chart.clientWidth);
       if (width > 0 && width !== this.#width) this.#draw();
     });
     resized.observe(this.#chart);
     shell.left.addEventListener("abort", () => { resized.disconnect(); });
-  }
-
-  #acceptDrops(container: HTMLElement): void {
-    const options = { signal: this.#shell.left };
-    container.addEventListener("dragover", (event) => { event.preventDefault(); }, options);
-    container.addEventListener("drop", (event) => {
-      event.preventDefault();
-      const [dropped] = event.dataTransfer?.files ?? [];
-      if (dropped !== undefined) void this.open(dropped);
-    }, options);
   }
 
   /** What an address names. */

@@ -66,6 +66,7 @@ class LedgerTab {
       this.#details,
       make("p", { class: "small" }, "Python keeps a ledger of its own: ", make("code", {}, "sfumato ledger show --history --json > ledger.json"), " writes what can be opened here."),
     );
+    shell.onDrop(this.#details, ({ files: [dropped] }) => { if (dropped !== undefined) void this.open(dropped); });
     const resized = new ResizeObserver(() => { void this.#showChart(this.#account()); });
     resized.observe(this.#chart);
     shell.left.addEventListener("abort", () => { resized.disconnect(); });

@@ -56,7 +56,9 @@ class PlaceTab {
       this.#stage.recolour();
       this.#answerCard.recolour();
     });
-    this.#acceptDrops(container);
+    shell.onDrop(this.#stage.element, ({ items }) => {
+      droppedFiles(items).then((files) => this.open(files), (error: unknown) => { shell.fail(error); });
+    });
   }
 
   #window(): HTMLElement {
@@ -102,21 +104,6 @@ class PlaceTab {
         ...pick("place-sfr", "Open its release", { accept: ".sfr" }, (files) => void this.#openAnswer(files))),
       make("p", { class: "small" }, "An answer is what ", make("code", {}, "sfumato localize release.sfr --map MAP --json --inliers > answer.json"), " writes; its release shows which keypoints agree."));
     return make("div", { class: "columns place-cards" }, open, answer);
-  }
-
-  #acceptDrops(container: HTMLElement): void {
-    const options = { signal: this.#shell.left };
-    container.addEventListener("dragover", (event) => {
-      event.preventDefault();
-      this.#stage.element.classList.add("is-over");
-    }, options);
-    for (const name of ["dragleave", "drop"]) container.addEventListener(name, () => { this.#stage.element.classList.remove("is-over"); }, options);
-    container.addEventListener("drop", (event) => {
-      event.preventDefault();
-      const items = event.dataTransfer?.items;
-      if (items === undefined) return;
-      droppedFiles(items).then((files) => this.open(files), (error: unknown) => { this.#shell.fail(error); });
-    }, options);
   }
 
   /** The room that we drew ourselves, and one answer in it. */

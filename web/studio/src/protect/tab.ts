@@ -47,7 +47,7 @@ class ProtectTab {
       session.boxes = this.#boxes.all;
       this.#refresh();
     });
-    this.#chooser = new Chooser(area, (source) => void this.#choose(source));
+    this.#chooser = new Chooser(shell, area, (source) => void this.#choose(source));
     this.#controls = new ChoiceControls(shell, () => { this.#refresh(); });
     this.#release = new ReleaseCard(shell, () => this.#controls.value);
     const hide = button("Hide a region", "plain", () => { this.#boxes.add(); });

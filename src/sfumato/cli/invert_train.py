@@ -130,7 +130,8 @@ def run(
         int | None, option("Epoch at which the discriminator joins.", shown="never")
     ] = None,
     start_from: Annotated[
-        Path | None, option("A run or checkpoint whose painter is taken over.", metavar="RUN")
+        Path | None,
+        option("A run, or an exported ONNX file, whose painter is taken over.", metavar="RUN"),
     ] = None,
     cache: Annotated[
         Path | None, option("For features of crops.", metavar="FOLDER", shown="RUN/cache")

@@ -15,8 +15,11 @@ from sfumato.adversary.invert.data import DataOptions, Example, PaintRecipe, Vie
 from sfumato.adversary.invert.encoders import as_released
 from sfumato.adversary.invert.sparse import MapOptions
 from sfumato.core.errors import InvalidInput
+from sfumato.core.randomness import SeededRandom
 from sfumato.core.releases import KeypointRelease
 from sfumato.core.types import Features
+from sfumato.device.mechanisms import SubsetMechanism
+from sfumato.dictionary import Dictionary
 from sfumato.features import extract
 from sfumato.features.image import decode_image
 
@@ -128,7 +131,7 @@ def test_either_shows_half_of_the_examples_without_their_frames(folder: Path) ->
     assert certainty == pytest.approx([1, 0.5, 1, 0.5])
 
 
-def test_either_with_a_release_sends_a_third_of_the_examples(folder: Path) -> None:
+def test_either_with_a_release_sends_half_of_the_examples(folder: Path) -> None:
     sent: list[int] = []
 
     def release(features: Features, seed: int) -> KeypointRelease:
@@ -137,6 +140,24 @@ def test_either_with_a_release_sends_a_third_of_the_examples(folder: Path) -> No
 
     features = extract(source(folder).whole(0).picture)
     view = View(frames="either", release=release)
-    for seed in range(9):
+    for seed in range(8):
         view.encode(features, seed)
-    assert sent == [2, 5, 8]
+    assert sent == [2, 3, 6, 7]
+
+
+@pytest.mark.parametrize(("epsilon", "near"), [(12.0, True), (6.0, False)])
+def test_words_that_are_mostly_true_come_with_frames_as_an_attacker_finds_them(
+    folder: Path, epsilon: float, near: bool
+) -> None:
+    public = Dictionary.load("open-64k")
+    mechanism = SubsetMechanism(epsilon, 1, public.at_epsilon(epsilon))
+
+    def release(features: Features, seed: int) -> KeypointRelease:
+        return mechanism.release(features, rng=SeededRandom(seed))
+
+    features = extract(source(folder).whole(0).picture)
+    seen = View(frames="either", dictionary=public, release=release).encode(features, 2)
+    assert seen.scales is not None
+    assert (np.median(np.abs(np.log2(seen.scales / features.scales))) < 0.2) == near
+    certainty = 0.5 * mechanism.keep_probability
+    assert np.hypot(*seen.rows[:, -2:].T) == pytest.approx(certainty, abs=1e-5)

@@ -8,7 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sfumato.adversary.invert.encoders import ENCODERS, as_guessed, encode, scale_descriptors
+from sfumato.adversary.invert.encoders import (
+    ENCODERS,
+    as_guessed,
+    encode,
+    scale_descriptors,
+    shows_frames,
+)
 from sfumato.adversary.invert.turned_views import turned
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.randomness import SeededRandom
@@ -122,6 +128,16 @@ def test_words_are_read_as_keypoints_as_certain_as_the_law_says() -> None:
         assert np.hypot(*made.rows[:, -2:].T) == pytest.approx(0.5 * true_word, abs=1e-5)
     with pytest.raises(InvalidInput, match="pass dictionary="):
         encode(release, "raw", frames="either")
+
+
+def test_frames_are_looked_for_where_most_descriptors_are_right() -> None:
+    features = extract(np.ascontiguousarray(photograph()[:96, :96]))
+    public = Dictionary.load("open-64k")
+    assert not shows_frames(features)  # they have theirs
+    assert shows_frames(Plain().release(features, rng=SeededRandom(0)))
+    for epsilon, size, shown in ((16, 1, True), (12, 1, True), (10, 1, False), (16, 2, False)):
+        mechanism = SubsetMechanism(epsilon, size, public)
+        assert shows_frames(mechanism.release(features, rng=SeededRandom(0))) == shown
 
 
 def test_guessed_frames_are_near_the_true_ones_but_for_a_few() -> None:

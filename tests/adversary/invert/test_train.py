@@ -15,6 +15,7 @@ from PIL import Image
 from sfumato.adversary.invert.architecture import Architecture
 from sfumato.adversary.invert.checkpoints import last_checkpoint, list_checkpoints
 from sfumato.adversary.invert.data import DataOptions, View
+from sfumato.adversary.invert.start_from import Start
 from sfumato.adversary.invert.train import TrainOptions, TrainReport, train_inversion
 from sfumato.core.errors import InvalidInput, Mismatch, Missing
 from sfumato.core.progress import silent
@@ -245,6 +246,50 @@ def test_other_rows_take_over_the_painter_only(folder: Path, tmp_path: Path) -> 
     assert not np.allclose(new["embed.2.weight"], old["embed.2.weight"], atol=1e-3)
     with pytest.raises(Mismatch, match="whose width is 4 when 6"):
         train(folder, tmp_path / "wide", width=6, start_from=tmp_path / "first", **tiny)
+
+
+@pytest.mark.needs("train")
+@pytest.mark.parametrize("frames", ["none", "either"])
+def test_a_run_starts_from_an_exported_file_as_from_its_run(
+    folder: Path, tmp_path: Path, frames: str
+) -> None:
+    from sfumato.adversary.invert.export import export_onnx
+
+    run, view = tmp_path / "first", View(frames=frames)
+    train(folder, run, view=view, steps=5)
+    for compact in (False, True):
+        file = tmp_path / f"{compact}.onnx"
+        export_onnx(run, file, compact=compact)
+        whole, read = Start.of(run), Start.of(file)
+        assert read.architecture == whole.architecture
+        assert read.steps == whole.steps == 5
+        assert read.weights.keys() == whole.weights.keys()
+        for name, value in whole.weights.items():
+            tolerance = np.abs(value).max() / 100 if compact else 0
+            assert np.abs(read.weights[name] - value).max() <= tolerance, name
+    train(folder, tmp_path / "more", view=view, start_from=file, steps=1)
+    more = last_checkpoint(tmp_path / "more", Architecture)
+    assert more is not None
+    assert more.settings["steps_before"] == 5
+
+
+@pytest.mark.needs("train")
+def test_a_run_does_not_start_from_a_file_that_lost_its_weights(
+    folder: Path, tmp_path: Path
+) -> None:
+    from sfumato.adversary.invert.export import export_onnx
+
+    batch = Architecture(width=4, depth=3, embedding=6, hidden=8, norm="batch")
+    options = TrainOptions(steps=1, batch=2, perceptual=0.0, validation_pictures=0, threads=1)
+    train_inversion(
+        folder, tmp_path / "run", architecture=batch, data=DataOptions(crop=64), options=options
+    )
+    export_onnx(tmp_path / "run", tmp_path / "batch.onnx")
+    with pytest.raises(InvalidInput, match="so no run can start from it; start from the run"):
+        Start.of(tmp_path / "batch.onnx")
+    (tmp_path / "words.onnx").write_text("no network")
+    with pytest.raises(InvalidInput, match=r"words\.onnx is not an inversion network"):
+        Start.of(tmp_path / "words.onnx")
 
 
 @pytest.mark.needs("train")

@@ -205,7 +205,7 @@ class CropSource(Generic[E_co]):
         return Crop(picture, extract(picture, self.recipe.extractor, max_keypoints=most))
 
     def _key(self, number: int, variant: int) -> str:
-        levels = "levels and tint " if self.recipe.options.levels else ""
+        levels = "levels, whole tint " if self.recipe.options.levels else ""
         text = f"{self.recipe.label} {levels}{self.seed} {variant} {self.pictures.names[number]}"
         return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:32]
 

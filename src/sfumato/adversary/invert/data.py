@@ -9,10 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.adversary.invert.crops import Crop, CropOptions
-from sfumato.adversary.invert.encoders import Encoded, Source, as_guessed, encode
+from sfumato.adversary.invert.encoders import (
+    INFERRED,
+    Encoded,
+    Source,
+    as_guessed,
+    encode,
+    shows_frames,
+    true_word_chance,
+)
 from sfumato.adversary.invert.sparse import MapOptions, PixelMap, map_pixels
 from sfumato.core.checks import check_count
 from sfumato.core.errors import InvalidInput
+from sfumato.core.releases import WordRelease
 from sfumato.core.types import Features
 from sfumato.dictionary import Dictionary
 from sfumato.features.extractors import check_request
@@ -42,7 +51,7 @@ class View:
 
     release  (features, seed) → what is sent; None shows the features themselves. A mechanism
              of the device is passed in here, the adversary does not import it. With frames
-             "either" a third of the pictures is sent so, the others are features
+             "either" half of the pictures is sent so, the others are features
     label    names `release` in checkpoints, so that another one is refused
     """
 
@@ -60,15 +69,17 @@ class View:
         return encode(seen, self.kind, dictionary=self.dictionary, frames=self.frames)
 
     def _either(self, features: Features, seed: int) -> Encoded:
-        """Features with their frames, as guessed of a release, or as sent: each as often."""
-        way = seed % (2 if self.release is None else 3)
-        if way == 2 and self.release is not None:
+        """Features with their frames, as guessed of a release, and half of the time as sent."""
+        rng, way = np.random.default_rng(seed), seed % (2 if self.release is None else 4)
+        if way > 1 and self.release is not None:
             sent = self.release(features, seed)
-            return encode(sent, self.kind, dictionary=self.dictionary, frames=self.frames)
+            seen = encode(sent, self.kind, dictionary=self.dictionary, frames=self.frames)
+            if not (isinstance(sent, WordRelease) and shows_frames(sent)):
+                return seen
+            certainty = INFERRED * true_word_chance(sent)
+            return as_guessed(seen, features.scales, features.angles, rng, certainty)
         known = encode(features, self.kind, frames=self.frames)
-        if way == 0:
-            return known
-        return as_guessed(known, features.scales, features.angles, np.random.default_rng(seed))
+        return as_guessed(known, features.scales, features.angles, rng) if way else known
 
 
 @dataclass(frozen=True)

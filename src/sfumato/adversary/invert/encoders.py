@@ -35,8 +35,10 @@ from sfumato.dictionary import Dictionary
 from sfumato.features.extractors import EXTRACTORS
 
 #: Certainty of inferred frames beside given ones, whose is 1.
-_INFERRED = 0.5
+INFERRED = 0.5
 _WILD = 0.1
+#: From this chance of the true word on, words are descriptors with some errors.
+_MOSTLY = 0.5
 _MOST_EPSILON = 700.0  # beyond it every word sent is the true one, and e^ε is no number
 
 #: Columns that `with_frames` adds.
@@ -91,7 +93,7 @@ def encode(
         return with_frames(seen, source.scales, source.angles)
     if kind != "raw":
         raise InvalidInput(f"frames are inferred from descriptors; kind must be raw, not {kind}.")
-    return infer(seen, source.extractor, _INFERRED if frames == "either" else 1.0)
+    return infer(seen, source.extractor, INFERRED if frames == "either" else 1.0)
 
 
 def as_released(features: Features) -> PlainRelease:
@@ -106,7 +108,11 @@ def as_released(features: Features) -> PlainRelease:
 
 
 def as_guessed(
-    seen: Encoded, scales: NDArray[Any], angles: NDArray[Any], rng: np.random.Generator
+    seen: Encoded,
+    scales: NDArray[Any],
+    angles: NDArray[Any],
+    rng: np.random.Generator,
+    certainty: float = INFERRED,
 ) -> Encoded:
     """Given frames, as wrong as those that `refine_frames` guesses of a release.
 
@@ -118,7 +124,7 @@ def as_guessed(
     turns = np.where(wild[1], rng.uniform(-180, 180, count), rng.laplace(0, 5, count))
     bare = replace(seen, rows=seen.rows[:, :-FRAME], scales=None, angles=None)
     sizes = np.maximum(scales, 1) * np.exp2(octaves)
-    return with_frames(bare, sizes, (angles + turns) % 360, certainty=_INFERRED)
+    return with_frames(bare, sizes, (angles + turns) % 360, certainty=certainty)
 
 
 def infer(seen: Encoded, extractor: str, certainty: float | NDArray[Any] = 1.0) -> Encoded:
@@ -184,19 +190,29 @@ def _words(source: Source, dictionary: Dictionary | None) -> Rows:
 def _each_word(source: Source, dictionary: Dictionary | None) -> Encoded:
     """Every word sent as a keypoint, its frame inferred from its own and its neighbours' words.
 
-    How sure a frame is also tells how likely its word is the true one:
-    Pr(v | v ∈ Z) = e^ε / (ω·e^ε + |K| − ω), for a prior that knows nothing.
+    How sure a frame is also tells how likely its word is the true one.
     """
     release, public = _worded(source, dictionary)
-    size, odds = release.subset_size, math.exp(min(release.epsilon, _MOST_EPSILON))
-    true_word = odds / (size * odds + release.num_words - size)
     words = _word_rows(release, public)
     seen = Encoded(
-        words.reshape(len(release) * size, words.shape[2]),
-        np.repeat(release.keypoints, size, axis=0),
+        words.reshape(len(release) * release.subset_size, words.shape[2]),
+        np.repeat(release.keypoints, release.subset_size, axis=0),
         release.image_size,
     )
-    return infer(seen, release.extractor, _INFERRED * true_word)
+    return infer(seen, release.extractor, INFERRED * true_word_chance(release))
+
+
+def true_word_chance(release: WordRelease) -> float:
+    """Pr(v | v ∈ Z) = e^ε / (ω·e^ε + |K| − ω) of each word sent, for a prior that knows nothing."""
+    size, odds = release.subset_size, math.exp(min(release.epsilon, _MOST_EPSILON))
+    return odds / (size * odds + release.num_words - size)
+
+
+def shows_frames(source: Source) -> bool:
+    """Whether frames can be found by painting: most of the descriptors must be right."""
+    if isinstance(source, WordRelease):
+        return source.subset_size == 1 and true_word_chance(source) > _MOSTLY
+    return not isinstance(source, Features)
 
 
 def _worded(source: Source, dictionary: Dictionary | None) -> tuple[WordRelease, Dictionary]:

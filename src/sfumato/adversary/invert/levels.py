@@ -63,7 +63,7 @@ def _tinted(
     if size < _GREY:
         return image
     factor = 1 + strength * (np.clip(_COLOURFULNESS / size, 1, _MOST_COLOUR) - 1)
-    blue, red = strength * wanted * (1.772, 1.402)
+    blue, red = wanted * (1.772, 1.402)
     green = -(_WEIGHTS[0] * red + _WEIGHTS[2] * blue) / _WEIGHTS[1]  # brightness stays
     turn = factor * np.eye(3) + (1 - factor) * _WEIGHTS
     shift = 255 * np.array([[red], [green], [blue]])

@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.adversary.invert.encoders import Encoded, Source, encode
+from sfumato.adversary.invert.encoders import Encoded, Source, encode, shows_frames
 from sfumato.adversary.invert.refine_frames import refine_frames
 from sfumato.adversary.invert.session import open_session
 from sfumato.adversary.invert.sparse import map_pixels
 from sfumato.adversary.invert.turned_views import quarters_of, turned
 from sfumato.core.errors import Mismatch
-from sfumato.core.releases import WordRelease
-from sfumato.core.types import Features
 from sfumato.dictionary import Dictionary
 
 _GRAY = 0.5
@@ -83,10 +81,7 @@ class Inverter:
         if not len(source):
             return _blank(source.image_size)
         seen = encode(source, wanted.kind, dictionary=dictionary, frames=wanted.frames)
-        known = isinstance(
-            source, Features | WordRelease
-        )  # words that are wrong agree with nothing
-        if refine and wanted.frames == "either" and not known:
+        if refine and wanted.frames == "either" and shows_frames(source):
             seen = refine_frames(seen, self._paint)
         return self.reconstruct_rows(seen, one_look=one_look)
 

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.adversary.invert.architecture import Architecture
-from sfumato.adversary.invert.checkpoints import Checkpoint
+from sfumato.adversary.invert.checkpoints import find_checkpoint
+from sfumato.adversary.invert.exported import read_exported
 from sfumato.core.errors import Mismatch
 
 #: May differ between the two networks; everything else is the painter.
@@ -26,14 +28,18 @@ _READERS = ("embed.", "patches.decode.")
 
 @dataclass(frozen=True)
 class Start:
-    """Where a run begins: the other run's averaged weights, and the steps it had in all."""
+    """Where a run begins: another network's weights, and the steps it had in all."""
 
     architecture: Architecture
     weights: Mapping[str, NDArray[Any]]
     steps: int
 
     @staticmethod
-    def of(checkpoint: Checkpoint[Architecture]) -> Start:
+    def of(path: str | Path) -> Start:
+        """The averaged weights of a run or checkpoint, or those of an exported file."""
+        if Path(path).is_file():
+            return Start(*read_exported(path))
+        checkpoint = find_checkpoint(path, Architecture)
         before = int(checkpoint.settings.get("steps_before", 0))
         return Start(checkpoint.architecture, checkpoint.parts["average"], before + checkpoint.step)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from sfumato.adversary.invert.architecture import Architecture, check_torch
-from sfumato.adversary.invert.checkpoints import RunLock, find_checkpoint
+from sfumato.adversary.invert.checkpoints import RunLock
 from sfumato.adversary.invert.crops import CropOptions, CropSource, Pictures, find_pictures
 from sfumato.adversary.invert.data import DataOptions, PaintRecipe, View
 from sfumato.adversary.invert.model_card import read_provenance, write_card
@@ -171,7 +171,7 @@ def train_inversion(
     validation    a folder of other pictures, for the contact sheets; None takes the first of
                   the training pictures, and their scores then say little
     architecture  its kind, channels, extractor and frames follow from `view`
-    start_from    a run or checkpoint whose painter is taken over, see `start_from.py`
+    start_from    a run, checkpoint or ONNX file whose painter is taken over, see `start_from.py`
     cache         where features of crops are kept; None is `output`/cache
 
     `output`/card.md tells what the network was made of, see `model_card.py`.
@@ -202,7 +202,7 @@ def train_inversion(
             f"crop must be a multiple of {wanted.map_options.multiple} for a network of depth "
             f"{wanted.depth}, got {data.crop}."
         )
-    start = None if start_from is None else Start.of(find_checkpoint(start_from, Architecture))
+    start = None if start_from is None else Start.of(start_from)
     settings = {
         **options.fixed(data, pictures),
         "steps_before": 0 if start is None else start.steps,

@@ -100,7 +100,9 @@ class Settings(Checked):
     )
     budget: int = option(800, "Training steps for each.", low=1)
     minutes: float | None = option(None, "At most so many minutes of training for each.")
-    start_from: Path | None = option(None, "Let them begin as the network of this training run.")
+    start_from: Path | None = option(
+        None, "Let them begin as the network of this run or ONNX file."
+    )
     width: int = option(48, "Width of the networks trained.", low=2)
     perceptual: bool = option(
         True, "Train with VGG16's loss, which needs its weights.", "--perceptual/--no-perceptual"

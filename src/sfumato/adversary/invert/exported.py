@@ -8,7 +8,6 @@ two arrays of a group norm become a product and a sum behind the convolution the
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +48,9 @@ def read_exported(path: str | Path) -> tuple[Architecture, Arrays, int]:
 def _named(graph: Any) -> Arrays:
     """Weights by name. Nodes come in the order in which they are computed."""
     stored = _stored(graph.initializer)
-    named, convolution, product = dict(stored), "", np.zeros(0)
+    named: Arrays = dict(stored)
+    convolution = ""
+    product: NDArray[Any] = np.zeros(0)
     for node in graph.node:
         inputs = [name for name in node.input if name in stored]
         if not inputs:
@@ -67,11 +68,11 @@ def _named(graph: Any) -> Arrays:
     return named
 
 
-def _stored(initializers: Any) -> Mapping[str, NDArray[np.float32]]:
+def _stored(initializers: Any) -> Arrays:
     """All arrays as float32, under the names that the nodes use: see `export._compact`."""
     numbers = importlib.import_module("onnx").numpy_helper
     arrays = {one.name: numbers.to_array(one) for one in initializers}
-    stored = {}
+    stored: Arrays = {}
     for name, values in arrays.items():
         base, _, how = name.rpartition(".")
         if how == "half":

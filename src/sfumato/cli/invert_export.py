@@ -5,17 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from sfumato.cli.command import applies
 from sfumato.cli.files import check_output
 from sfumato.cli.options import argument, option, output
 from sfumato.cli.output import JsonFlag, emit
 
 
+@applies({"--blend-share": "--blend"})
 def run(
     source: Annotated[Path, argument("RUN", "A folder of `invert train`, or one checkpoint.")],
     output: Annotated[
         Path, output("The network (.onnx); <extractor>-<kind>.onnx is found by name.")
     ],
     compact: Annotated[bool, option("Weights in 16 and 8 bits: small, nearly the same.")] = False,
+    blend: Annotated[
+        Path | None,
+        option("Write the mean with this network, a run or file: often better.", metavar="RUN"),
+    ] = None,
+    blend_share: Annotated[float, option("Its share of the mean.")] = 0.25,
     as_json: JsonFlag = False,
 ) -> None:
     """The file is for `sfumato attack photo` and `sfumato invert picture`. Writing it needs torch
@@ -27,7 +34,7 @@ def run(
     from sfumato.adversary.invert.export import export_onnx
     from sfumato.adversary.invert.networks import network_file
 
-    made = export_onnx(source, output, compact=compact)
+    made = export_onnx(source, output, compact=compact, blend=blend, blend_share=blend_share)
     facts = {
         "extractor": made.extractor,
         "kind": made.kind,

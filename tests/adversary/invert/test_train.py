@@ -274,6 +274,27 @@ def test_a_run_starts_from_an_exported_file_as_from_its_run(
 
 
 @pytest.mark.needs("train")
+def test_a_network_is_exported_as_the_mean_of_two(folder: Path, tmp_path: Path) -> None:
+    from sfumato.adversary.invert.export import export_onnx
+
+    train(folder, tmp_path / "first", steps=3)
+    train(folder, tmp_path / "second", steps=3, start_from=tmp_path / "first")
+    made = tmp_path / "mean.onnx"
+    export_onnx(tmp_path / "second", made, blend=tmp_path / "first", blend_share=0.25)
+    first, second, mean = (
+        Start.of(path) for path in (tmp_path / "first", tmp_path / "second", made)
+    )
+    for name, value in mean.weights.items():
+        wanted = 0.25 * first.weights[name] + 0.75 * second.weights[name]
+        assert np.abs(value - wanted).max() < 1e-6, name
+    train(folder, tmp_path / "wide", width=6, steps=1)
+    with pytest.raises(Mismatch, match="its width is 6, 4 is asked for"):
+        export_onnx(tmp_path / "second", made, blend=tmp_path / "wide")
+    with pytest.raises(InvalidInput, match="blend_share must lie between 0 and 1, got 1"):
+        export_onnx(tmp_path / "second", made, blend=tmp_path / "first", blend_share=1)
+
+
+@pytest.mark.needs("train")
 def test_a_run_does_not_start_from_a_file_that_lost_its_weights(
     folder: Path, tmp_path: Path
 ) -> None:

@@ -106,15 +106,16 @@ class Networks:
         return self._open[wanted.name]
 
     def paint(
-        self, wanted: Wanted, read: KeypointRelease, level: Dictionary | None
+        self, wanted: Wanted, read: KeypointRelease, level: Dictionary | None, *, refine: bool
     ) -> NDArray[np.float32]:
         """The picture; attacks that recover the same descriptors give the same one, made once."""
-        key = wanted.name, hashlib.sha256(read.to_bytes()).digest()
+        key = f"{wanted.name} {refine}", hashlib.sha256(read.to_bytes()).digest()
         if key not in self._painted:
             if len(self._painted) >= _REMEMBERED:
                 self._painted.pop(next(iter(self._painted)))
-            one_look = self.settings.one_look
-            made = self.find(wanted).reconstruct(read, dictionary=level, one_look=one_look)
+            made = self.find(wanted).reconstruct(
+                read, dictionary=level, one_look=self.settings.one_look, refine=refine
+            )
             self._painted[key] = made.picture
         return self._painted[key]
 

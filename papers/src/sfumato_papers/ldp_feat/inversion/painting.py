@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from sfumato.adversary.invert.encoders import shows_frames
 from sfumato.adversary.invert.sheet import to_pixels
 from sfumato.core.checks import check_epsilon
 from sfumato.core.defaults import DEFAULT_DICTIONARY
@@ -247,7 +248,7 @@ class _Painter:
         if wanted is not None:
             level = self.releases.level(row.defence) if wanted.kind == "words" else None
             facts = self.networks.facts(wanted)
-            made = self.networks.paint(wanted, read, level)
+            made = self.networks.paint(wanted, read, level, refine=mostly_right(row, sent))
         num_bytes = len(sent.to_bytes()) if row.attack not in BASELINES else 0
         return _Painted(picture, row, made, len(sent), num_bytes, seconds, facts)
 
@@ -257,6 +258,14 @@ class _Painter:
         if row.attack == "posterior":
             return self.releases.guessed(picture, row.defence)
         return self.releases.sent(picture, row.defence)
+
+
+def mostly_right(row: Setting, sent: KeypointRelease) -> bool:
+    """Whether frames are looked for on the painting: where most descriptors are wrong it shows
+    what they say, and agreeing with it makes the next painting worse."""
+    if row.attack == "posterior":
+        return shows_frames(sent)
+    return row.attack not in ("nearest", "clustering")
 
 
 @dataclass(frozen=True)

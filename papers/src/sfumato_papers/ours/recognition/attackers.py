@@ -21,7 +21,7 @@ from sfumato_papers.ldp_feat.attacker_knowledge import load_words
 from sfumato_papers.ldp_feat.inversion.networks import Facts, Networks
 from sfumato_papers.ldp_feat.inversion.outcomes import Setting
 from sfumato_papers.ldp_feat.inversion.painting import Settings as Painting
-from sfumato_papers.ldp_feat.inversion.painting import network_of
+from sfumato_papers.ldp_feat.inversion.painting import mostly_right, network_of
 from sfumato_papers.ldp_feat.inversion.releases import Knowledge, Picture, Releases
 
 PHOTOGRAPH = Setting("photograph")
@@ -103,7 +103,7 @@ class Attackers:
             return Painted(picture.pixels, len(sent), "")
         level = self._releases.level(row.defence) if wanted.kind == "words" else None
         made = self._networks.find(wanted).reconstruct(
-            self._read(picture, row, sent), dictionary=level
+            self._read(picture, row, sent), dictionary=level, refine=mostly_right(row, sent)
         )
         return Painted(to_pixels(made.picture), len(sent), self.painter_of(row))
 

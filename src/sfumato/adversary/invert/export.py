@@ -91,7 +91,7 @@ def export_onnx(
 
 def _blended(
     architecture: Architecture, weights: Mapping[str, NDArray[Any]], other: str | Path, share: float
-) -> Mapping[str, NDArray[Any]]:
+) -> dict[str, NDArray[Any]]:
     """The mean of two networks; only of one shape, or it would be neither."""
     from sfumato.adversary.invert.start_from import Start
 

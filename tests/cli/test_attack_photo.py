@@ -96,7 +96,11 @@ def test_bad_input_ends_with_one_sentence_and_writes_nothing(
         ((photo, "-o", page, "--networks", damaged), "not an inversion network"),
         ((photo, "-o", page, "--networks", tmp_path / "absent"), "networks must be a folder"),
         ((photo, "-o", page, "--extractor", "freak", *with_networks), "invert train"),
-        ((photo, "-o", page, "--extractor", "none", *with_networks), "extractor must be one of"),
+        (
+            (photo, "-o", page, "--extractor", "none", *with_networks),
+            "nothing paints from features of none",
+        ),
+        ((photo, "-o", page, "--extractor", "net.onnx"), "no protection"),
         ((photo, "-o", page, "--epsilon", "nan", *with_networks), "epsilon"),
         ((photo, "-o", page, "--dimension", "1", *with_networks), "dimension"),
         ((photo, "-o", page, "--dimension", "two", *with_networks), "whole numbers"),

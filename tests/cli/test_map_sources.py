@@ -39,6 +39,20 @@ def test_a_data_set_is_known_by_its_files_and_keeps_its_queries_out(
         scene_of(tmp_path / "set", "nuscenes", None)
 
 
+def test_pictures_of_another_size_than_their_intrinsics_take_a_scale(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scene = written.nerf(tmp_path / "set", size=(32, 24))
+    with pytest.raises(InvalidInput, match=r"half the size 0\.5"):
+        scene_of(scene, "auto", None)
+    for scale in (0.5, None):
+        found = scene_of(scene, "auto", None, scale)
+        assert {(one.width, one.height) for one in (found.cameras or {}).values()} == {(32, 24)}
+    for more in (["--camera-scale", "x"], ["--layout", "plain", "--camera-scale", "auto"]):
+        assert sfumato("map", "build", scene, *more, "-o", tmp_path / "map") == 2
+        assert "--camera-scale" in capsys.readouterr().err
+
+
 def test_features_of_any_extractor_are_reconstructed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

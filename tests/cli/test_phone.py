@@ -14,8 +14,11 @@ from commands import sfumato, sfumato_json
 from hloc_files import room
 from pretend_server import KEY, MAP_ID, WORDS, Pretend, answer
 from server.mapping.worlds import write_scene
+from sfumato.core.archive import PlainTar
 from sfumato.core.releases import Release, WordRelease
 from sfumato.device.ledger import Ledger
+from sfumato.server.mapping import Map
+from synthetic import MAPPING_POSES, make_map, make_room
 
 OF_MAP = {"model": "SIMPLE_PINHOLE", "width": 640, "height": 480, "params": [500.0, 320.0, 240.0]}
 
@@ -114,6 +117,35 @@ def test_maps_of_a_server_are_listed_and_erased(
     assert ("DELETE", f"/v1/maps/{MAP_ID}", b"") in pretend.requests
     assert sfumato("map", "delete", "nowhere", *common, "--yes") == 2
     assert "no map 'nowhere'" in capsys.readouterr().err
+
+
+def test_a_map_of_a_server_is_exported_with_its_owners_key(
+    things: Path, server: str, pretend: Pretend, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_map(make_room(300), MAPPING_POSES[:3]).save(things / "map")
+    tar = b"".join(PlainTar.of_map(things / "map"))
+    place = f"/v1/maps/{MAP_ID}/archive"
+    pretend.extra[place] = lambda _: httpx.Response(200, content=tar)
+    common = ["--server", server, "--key-file", things / "key"]
+    before = set(things.iterdir())
+    told = sfumato_json("map export", capsys, "gallery", *common, "-o", things / "colmap")
+    assert (told["images"], told["format"]) == (3, "colmap")
+    assert {path.name for path in (things / "colmap").iterdir()} == {
+        "cameras.bin",
+        "images.bin",
+        "points3D.bin",
+    }
+    own = ["--format", "sfumato", "-o", things / "own"]
+    assert sfumato("map", "export", "gallery", *common, *own) == 0
+    assert repr(Map.load(things / "own")) == repr(Map.load(things / "map"))
+    refusal = {"error": "owner-needed", "detail": "this needs a key of the role owner."}
+    pretend.extra[place] = lambda _: httpx.Response(403, json=refusal)
+    capsys.readouterr()
+    assert sfumato("map", "export", "gallery", *common, "-o", things / "not") == 2
+    assert "role owner" in capsys.readouterr().err
+    assert set(things.iterdir()) == before | {things / "colmap", things / "own"}
+    assert sfumato("map", "export", things / "map", *common[2:], "-o", things / "not") == 2
+    assert "--key-file" in capsys.readouterr().err
 
 
 def test_a_map_of_a_server_is_drawn_from_what_it_tells(

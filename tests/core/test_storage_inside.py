@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hostile_files import sign_manifest
-from sfumato.client.upload import TarStream
+from sfumato.client.archives import TarStream
 from sfumato.core.errors import DamagedFile, InvalidInput, SfumatoError
 from sfumato.core.storage import MAX_MANIFEST_BYTES, load_array, load_manifest, save_arrays
 

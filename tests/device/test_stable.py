@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import cv2
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from skimage import data
 
 from sfumato.core.errors import InvalidInput
 from sfumato.core.randomness import SeededRandom
+from sfumato.core.types import Features
 from sfumato.device.filters import KeepStable, KeepStrongest
 from sfumato.device.filters.stable import VIEWS, stable_order, survivals
 from sfumato.device.mechanisms import Plain
@@ -42,6 +45,22 @@ def test_the_filter_looks_at_the_picture_in_a_pipeline() -> None:
     assert 2 <= counted.max() <= len(VIEWS)
     assert kept == KeepStable(30).look(features, PICTURE, rng=RNG)
     assert kept != KeepStrongest(30)(features, rng=RNG)
+
+
+def test_your_own_extractor_looks_at_the_views_too() -> None:
+    class Mine:
+        name = "mine"
+
+        def __call__(self, picture: NDArray[np.uint8]) -> Features:
+            found = extract(picture, "sift")
+            descriptors = found.descriptors.astype(np.float32) / 512
+            return replace(found, descriptors=descriptors, extractor=self.name)
+
+    own = Mine()
+    pipeline = Pipeline(Plain(), extractor=own, filters=(KeepStable(30, own),))
+    kept = select(PICTURE, pipeline, rng=RNG)
+    known = KeepStable(30).look(extract(PICTURE, "sift"), PICTURE, rng=RNG)
+    assert np.array_equal(kept.keypoints, known.keypoints)
 
 
 def test_bits_are_compared_as_bits() -> None:

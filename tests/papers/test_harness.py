@@ -12,8 +12,9 @@ import typer
 from typer.testing import CliRunner
 
 from sfumato.core.errors import DamagedFile, InvalidInput, Mismatch
+from sfumato.dictionary import Dictionary
 from sfumato_papers.harness.command import Report, make_command
-from sfumato_papers.harness.options import Checked, option
+from sfumato_papers.harness.options import Checked, extractor_for, option
 from sfumato_papers.harness.outcomes import Journal, RecordFile, records_of
 from sfumato_papers.harness.table import Table, crossed, grouped, show, wrapped
 
@@ -221,3 +222,10 @@ def test_tables_align_and_missing_values_are_dashes() -> None:
         "1500.0",
     )
     assert grouped("aba", str) == {"a": ["a", "a"], "b": ["b"]}
+
+
+def test_words_of_another_extractor_are_refused_before_any_work() -> None:
+    words = Dictionary.load("bsds-16k")
+    assert extractor_for("sift", words) == "sift"
+    with pytest.raises(Mismatch, match="described by rootsift, the dictionary holds words of sift"):
+        extractor_for("rootsift", words)

@@ -140,7 +140,7 @@ def test_a_map_of_other_pictures_is_refused(output: Path, tmp_path: Path) -> Non
     with pytest.raises(InvalidInput, match="other pictures"):
         open_scenes([other], output)
     (other / "cameras.json").unlink()
-    with pytest.raises(InvalidInput, match=r"no cameras\.json"):
+    with pytest.raises(InvalidInput, match=r"put a cameras\.json with poses"):
         open_scenes([other], tmp_path / "out")
 
 

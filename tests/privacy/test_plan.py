@@ -163,6 +163,7 @@ def test_the_command_recommends_with_unit_price_and_limits(
         (["--object", "big", "--photos", "."], "WIDTHxHEIGHT"),
         (["--object", "4x4", "--photos", "nowhere"], "no folder of photographs"),
         (["--object", "4x4", "--photos", "."], "no photograph of that name"),
+        (["--extractor", "sift"], "applies only with --photos"),
     ],
 )
 def test_options_that_cannot_be_are_refused_in_a_sentence(
@@ -179,3 +180,17 @@ def test_options_that_cannot_be_are_refused_in_a_sentence(
         main(["plan", "map", "--dictionary", "words", *options])
     assert stopped.value.code == 2
     assert message in capsys.readouterr().err
+
+
+def test_photographs_of_a_map_by_an_extractor_of_others_need_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    WORLD.save(tmp_path / "map")
+    DICTIONARY.save(tmp_path / "words")
+    monkeypatch.chdir(tmp_path)
+    for name in WORLD.image_names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"looked at later")
+    with pytest.raises(SystemExit):
+        main(["plan", "map", "--dictionary", "words", "--photos", ".", "--keep-by", "stable"])
+    assert "give --extractor what describes the photographs" in capsys.readouterr().err

@@ -15,6 +15,7 @@ from sfumato.datasets import GallerySettings, Scene, load_gallery, map_scene
 from sfumato.device.objects import most_in_window
 from sfumato.dictionary import Dictionary
 from sfumato.privacy.photos import MapPhotos
+from sfumato.privacy.plan import plan
 from sfumato.privacy.rehearsal import Question, Rehearsal, Setting, image_features, without_box
 from synthetic import DICTIONARY, MAPPING_POSES, make_map, make_room
 
@@ -88,6 +89,8 @@ def test_with_photographs_objects_are_counted_and_a_limit_is_a_promise(room: Sce
     for image in rehearsal.images:
         sent = rehearsal._sent(limited, image, rehearsal.rng)
         assert 0 < most_in_window(sent, (30.0, 30.0)) <= 5
+    with pytest.raises(Mismatch, match="the extractor of its photographs 'rootsift'"):
+        plan(map_scene(room), words, photos=pictures(room), extractor="rootsift")
     kept = Setting(0, 16_384, 1, 50, "stable")
     stable = rehearsal._sent(kept, rehearsal.images[0], rehearsal.rng)
     assert len(stable) == 50

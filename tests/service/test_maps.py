@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import tarfile
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -58,6 +61,30 @@ def test_a_deleted_map_is_really_gone(served: Served) -> None:
     refused(served.localize(room, served.world.release), 404, "no map")
     refused(served.client.delete(f"/v1/maps/{room}", headers=served.owner), 404, "no map")
     assert served.upload().status_code == 201  # its name is free again
+
+
+def test_its_owner_gets_a_map_back_as_it_was_uploaded(served: Served, tmp_path: Path) -> None:
+    room = served.map_id()
+    answer = served.client.get(f"/v1/maps/{room}/archive", headers=served.owner)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "application/x-tar"
+    assert int(answer.headers["content-length"]) == len(answer.content)
+    with tarfile.open(fileobj=io.BytesIO(answer.content), mode="r:") as tar:
+        tar.extractall(tmp_path / "back", filter="data")
+    # The files of the map and nothing that the service put beside them: no label, no index.
+    assert {path.name: path.read_bytes() for path in (tmp_path / "back").iterdir()} == {
+        path.name: path.read_bytes() for path in served.world.folder.iterdir() if path.is_file()
+    }
+    again = served.upload("again", content=answer.content)
+    assert again.status_code == 201
+    refused(served.client.get(f"/v1/maps/{room}/archive"), 401, "valid key")
+
+
+def test_a_map_that_lost_a_file_is_not_sent_in_part(served: Served) -> None:
+    room = served.map_id()
+    (served.service.store.folder_of(room) / "points.npy").unlink()
+    answer = served.client.get(f"/v1/maps/{room}/archive", headers=served.owner)
+    refused(answer, 500, "cannot be opened any more")
 
 
 def test_a_process_lets_go_of_deleted_maps(served: Served) -> None:

@@ -22,10 +22,11 @@ def test_names_and_kinds_are_checked(served: Served) -> None:
     nothing_is_left(served)
 
 
-def test_a_query_key_changes_nothing(served: Served) -> None:
+def test_a_query_key_changes_and_fetches_nothing(served: Served) -> None:
     room = served.map_id()
     refused(served.upload("other", headers=served.query), 403, "owner")
     refused(served.client.delete(f"/v1/maps/{room}", headers=served.query), 403, "owner")
+    refused(served.client.get(f"/v1/maps/{room}/archive", headers=served.query), 403, "owner")
 
 
 def test_only_valid_keys_get_in(served: Served) -> None:
@@ -46,6 +47,7 @@ ROUTES = [
     ("POST", "/v1/maps/{}/localize"),
     ("GET", "/v1/maps/{}/plan"),
     ("GET", "/v1/maps/{}/points"),
+    ("GET", "/v1/maps/{}/archive"),
 ]
 
 

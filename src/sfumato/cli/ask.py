@@ -118,7 +118,7 @@ def ask_photo(
     level = here
     if here is not None:
         level = words_to_send(here, words, epsilon, subset_size)
-    filters = selection.filters(level, observed)
+    filters = selection.filters(level, observed, made_by)
     ledger = account.open()
     facts: dict[str, Any] = {"server": server.server, "map": question.map}
     with question.client(

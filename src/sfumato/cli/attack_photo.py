@@ -54,6 +54,7 @@ def run(
 
     Example: sfumato attack photo photo.jpg -o attack.html
     """
+    from sfumato.adversary.invert.networks import network_file
     from sfumato.device.mechanisms import SubsetMechanism
     from sfumato.pages.photo import run_photo
     from sfumato.pages.photo_page import photo_page
@@ -61,6 +62,7 @@ def run(
     from sfumato.pages.photo_text import as_dict
 
     refuse_release(photo, "attack release")
+    network_file(extractor, "raw")  # what nothing paints from is refused before the long work
     _check_page(output, photo)
     settings = PhotoSettings(
         extractor=extractor,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from sfumato.cli import options as opt
+from sfumato.cli import values
 from sfumato.cli.command import applies, refuse_given
 from sfumato.cli.files import refuse_existing
 from sfumato.cli.map_sources import build_from
@@ -28,7 +29,8 @@ OutputOption = Annotated[Path, output("The map to make.", "FOLDER")]
 
 @applies(
     {
-        "--cameras --pairs --max-keypoints --extractor --strict --layout": "not --from-releases",
+        "--cameras --pairs --max-keypoints --extractor --strict --layout --camera-scale": "not "
+        "--from-releases",
         "--focal": "--from-releases",
     }
 )
@@ -56,6 +58,7 @@ def build(
             metavar="NAME",
         ),
     ] = "auto",
+    camera_scale: opt.CameraScale = "1",
     extractor: Annotated[
         str | None,
         option(
@@ -87,7 +90,7 @@ def build(
     from sfumato.features.extractors import check_wanted
     from sfumato.features.h5 import is_features_file
 
-    upwards = upwards_of(up)
+    upwards, scale = upwards_of(up), values.camera_scale(camera_scale)
     if from_releases is not None:
         if sources:
             raise InvalidInput("--from-releases builds from releases alone; leave out pictures.")
@@ -103,7 +106,9 @@ def build(
         check_wanted(described_by, max_keypoints=max_keypoints)
     else:
         described_by = extractor
-        refuse_given("is for pictures, and this is a file of features", "layout", "strict")
+        refuse_given(
+            "is for pictures, and this is a file of features", "layout", "camera_scale", "strict"
+        )
     refuse_existing(output)
     work = output.with_name(output.name + ".partial")
     options: dict[str, Any] = {
@@ -114,9 +119,8 @@ def build(
         "work": work,
     }
     with long_work() as progress, running.started():
-        world = upwards(
-            build_from(sources, layout, cameras, pairs, options | {"progress": progress})
-        )
+        given = build_from(sources, layout, scale, cameras, pairs, options | {"progress": progress})
+        world = upwards(given)
         world.save(output)
     shutil.rmtree(work, ignore_errors=True)
     show_map(world, output, as_json=as_json)

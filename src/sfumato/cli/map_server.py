@@ -32,7 +32,8 @@ def list_maps(server: Server, as_json: JsonFlag = False) -> None:
         counts = (f"{one.num_images:,}", f"{one.num_points:,}", size)
         table.add_row(one.name, one.id, one.extractor, *counts)
     with printer() as console:
-        console.print(f"{len(found)} maps on {server.server}", style="bold")
+        many = "" if len(found) == 1 else "s"
+        console.print(f"{len(found)} map{many} on {server.server}", style="bold")
         if found:
             console.print(table)
 

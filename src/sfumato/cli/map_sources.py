@@ -18,6 +18,7 @@ PLAIN = "plain"
 def build_from(
     sources: list[Path],
     layout: str,
+    camera_scale: float | None,
     cameras: Path | None,
     pairs: Path | None,
     options: dict[str, Any],
@@ -36,7 +37,7 @@ def build_from(
             raise InvalidInput("features files are built one by one, several sources are given.")
         return _from_features(sources[0], cameras, pairs, options)
     has_cameras = (sources[0] / "cameras.json").is_file() and layout in ("auto", "cameras")
-    scenes = [scene_of(source, layout, cameras) for source in sources]
+    scenes = [scene_of(source, layout, cameras, camera_scale) for source in sources]
     if len(sources) > 1 or (has_cameras and cameras is pairs is None):
         return build_map_from_scenes(scenes, **options)
     scene = scenes[0]
@@ -50,9 +51,12 @@ def build_from(
     )
 
 
-def scene_of(source: Path, layout: str, cameras: Path | None) -> Scene:
+def scene_of(
+    source: Path, layout: str, cameras: Path | None, camera_scale: float | None = 1.0
+) -> Scene:
     """The pictures of a folder and what is known of them; a data set's queries stay out."""
     from sfumato.datasets.layouts.choose import READERS, find_layout, read_layout
+    from sfumato.datasets.layouts.common import LayoutOptions
     from sfumato.server.mapping import read_scene
 
     if layout not in ("auto", PLAIN, *READERS):
@@ -64,12 +68,17 @@ def scene_of(source: Path, layout: str, cameras: Path | None) -> Scene:
             found = PLAIN if cameras is not None else find_layout(source)
         except InvalidInput:
             found = PLAIN
-    if found in (PLAIN, "cameras"):
+    if found == PLAIN and camera_scale != 1:
+        raise InvalidInput(
+            f"--camera-scale is for the intrinsics of a data set, and {source} has none; leave it "
+            "out."
+        )
+    if found == PLAIN or (found == "cameras" and camera_scale == 1):
         scene = read_scene(source, cameras=cameras)
         return replace(scene, cameras=None, poses=None) if layout == PLAIN else scene
     if cameras is not None:
         raise InvalidInput(f"--cameras is for plain folders, {source} has the layout {found}.")
-    scene = read_layout(source, found)
+    scene = read_layout(source, found, LayoutOptions(camera_scale=camera_scale))
     queries = scene.queries or frozenset()
     kept = tuple(name for name in scene.pictures if name not in queries)
     return replace(

@@ -49,6 +49,10 @@ StoreGiven = Annotated[Path, option("The service's folder.", metavar="STORE")]
 Dictionary = Annotated[
     str, option("Public words: a dictionary's folder or name.", metavar="DICTIONARY")
 ]
+CAMERA_SCALE = (
+    "Pictures are so many times as large as the intrinsics say: 0.5 for halved ones; auto."
+)
+CameraScale = Annotated[str, option(CAMERA_SCALE, metavar="NUMBER|auto")]
 Words = Annotated[int | None, option("|K|, one of the dictionary's levels.", shown="by ε")]
 SubsetSize = Annotated[int, option("ω, words sent per descriptor.")]
 Camera = Annotated[

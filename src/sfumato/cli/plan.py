@@ -12,12 +12,13 @@ from sfumato.cli import options as opt
 from sfumato.cli.command import applies, refuse_given
 from sfumato.cli.options import option
 from sfumato.cli.output import JsonFlag, emit_facts, emit_json, long_work, make_table, printer
+from sfumato.cli.own_code import find_extractor
 from sfumato.cli.protection import no_words
 from sfumato.cli.selection import parse_object
 from sfumato.cli.values import names
 from sfumato.core.accounting import DELTA
 from sfumato.core.defaults import DEFAULT_DICTIONARY
-from sfumato.core.errors import Mismatch
+from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.types import NOT_PROTECTED
 from sfumato.device.explain import advantage_sentence, short
 from sfumato.dictionary import Dictionary
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.plan import Choice, Plan
 
 
-@applies({"--object": "--photos", "--seen-by": "not --object"})
+@applies({"--object --extractor": "--photos", "--seen-by": "not --object"})
 def run(
     map: opt.Map,
     *,
@@ -66,6 +67,14 @@ def run(
     photos: Annotated[
         Path | None, option("The photographs the map was made of.", metavar="FOLDER")
     ] = None,
+    extractor: Annotated[
+        str | None,
+        option(
+            "What describes --photos: a name, an .onnx file, module:name.",
+            metavar="NAME",
+            shown="the map's",
+        ),
+    ] = None,
     hidden: Annotated[
         float, option("Share of the keypoints that suppression will take, 0 to 1.")
     ] = 0.0,
@@ -90,10 +99,12 @@ def run(
     as_json: JsonFlag = False,
 ) -> None:
     """Images of the map are localized in the map without them and their neighbours, with many
-    settings; the best one is tried again.
+    settings; the best one is tried again. Features are the map's own, of whatever extractor;
+    --dictionary must hold words of the same.
 
     Example: sfumato plan map/ --share 0.9 --at-most 2000
     """
+    from sfumato.features import EXTRACTORS
     from sfumato.privacy.photos import MapPhotos
     from sfumato.privacy.plan import plan
     from sfumato.privacy.plan_grid import Grid
@@ -115,6 +126,12 @@ def run(
     for one in given:
         if one.extractor != world.extractor:
             raise Mismatch(no_words(world.extractor, one.extractor))
+    pictures = None if photos is None else MapPhotos(photos, world.image_names)
+    if pictures is not None and extractor is None and world.extractor not in EXTRACTORS:
+        raise InvalidInput(
+            f"the map is of {world.extractor}, which does not come with sfumato; give --extractor "
+            "what describes the photographs, an .onnx file or module:name."
+        )
     with long_work() as progress, running.started():
         made = plan(
             world,
@@ -124,7 +141,8 @@ def run(
             unit=unit,
             epsilon=epsilon,
             keep=keep,
-            photos=None if photos is None else MapPhotos(photos, world.image_names),
+            photos=pictures,
+            extractor=None if extractor is None else find_extractor(extractor),
             num_trials=trials,
             grid=Grid(keep_by=names(keep_by)),
             question=question,

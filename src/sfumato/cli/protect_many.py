@@ -115,7 +115,8 @@ def protect_many(
         return
     ledger = keep_all(ready, output, account, as_json)
     facts["ledger"] = told = account_facts(ledger)
-    title = f"wrote {len(ready.names):,} releases into {output}"
+    many = "" if len(ready.names) == 1 else "s"
+    title = f"wrote {len(ready.names):,} release{many} into {output}"
     shown = cost_text(facts) | ledger_line(told)
     shown["names"] = f"{NAMES} beside them says which is which; it is for this device alone"
     emit(as_json, facts, title, shown)
@@ -193,8 +194,11 @@ def cost_text(facts: dict[str, Any]) -> dict[str, str]:
     """What several releases cost, in words."""
     low, middle, high = facts["keypoints_per_picture"]
     text = {
-        "pictures": f"{facts['pictures']:,} with {low:,} to {high:,} keypoints, {middle:,} in the "
-        f"middle, described by {facts['extractor']}",
+        "pictures": f"{facts['pictures']:,} with "
+        + (f"{low:,}" if low == high else f"{low:,} to {high:,}")
+        + " keypoints, "
+        + ("" if low == high else f"{middle:,} in the middle, ")
+        + f"described by {facts['extractor']}",
     }
     if facts["guarantee"]:
         chance = facts["true_word_sent_probability"]

@@ -33,7 +33,7 @@ class Chosen:
     def pipeline(self, selection: Selection, observed: Observed) -> Pipeline:
         from sfumato.device.protect import Pipeline
 
-        filters = selection.filters(self.words, observed)
+        filters = selection.filters(self.words, observed, self.extractor)
         return Pipeline(self.mechanism, extractor=self.extractor, filters=filters)
 
 

@@ -126,17 +126,20 @@ class Selection:
         """What a device does with a picture by these options, before anything leaves."""
         from sfumato.device.protect import Pipeline
 
-        filters = self.filters(public, observed)
+        filters = self.filters(public, observed, extractor)
         return Pipeline(mechanism, extractor=extractor or public.extractor, filters=filters)
 
     def filters(
-        self, public: Dictionary | None, observed: Observed
+        self,
+        public: Dictionary | None,
+        observed: Observed,
+        extractor: str | Extractor | None = None,
     ) -> tuple[Filter | PictureFilter, ...]:
         """What these options ask for; what they see is told to `observed`."""
-        return tuple(self._filters(public, observed))
+        return tuple(self._filters(public, observed, extractor))
 
     def _filters(
-        self, public: Dictionary | None, observed: Observed
+        self, public: Dictionary | None, observed: Observed, extractor: str | Extractor | None
     ) -> Iterator[Filter | PictureFilter]:
         from sfumato.device.filters import ConstantCount, Decoys, Suppress
         from sfumato.device.filters.keep import keep_filter
@@ -155,7 +158,7 @@ class Selection:
                 report=observed.hidden.append,
             )
         if self.keep is not None:
-            yield keep_filter(self.keep, self.keep_by)
+            yield keep_filter(self.keep, self.keep_by, extractor)
         if (size := self.object_size) is not None:
             if self.object_limit is not None:
                 yield CapDensity(self.object_limit, size)

@@ -35,6 +35,11 @@ def whole_number(option: str, text: str) -> int:
         ) from None
 
 
+def camera_scale(text: str) -> float | None:
+    """How many times as large as their intrinsics say pictures are; None: found by their sizes."""
+    return None if text == "auto" else number("camera-scale", text)
+
+
 def numbers(option: str, text: str) -> tuple[float, ...]:
     return tuple(number(option, item) for item in names(text))
 

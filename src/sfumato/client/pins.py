@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import tarfile
 import tempfile
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -19,6 +17,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.client.archives import unpack
 from sfumato.client.errors import BadAnswer
 from sfumato.core.checks import check_fingerprint
 from sfumato.core.errors import InvalidInput, Mismatch, SfumatoError
@@ -74,10 +73,9 @@ def cached_words(cache: Path, pin: str) -> Dictionary | None:
 
 def keep_words(archive: BinaryIO, pin: str, cache: Path) -> Dictionary:
     """Check a fetched archive and keep its words in the cache, whole or not at all."""
-    archive.seek(0)
     with tempfile.TemporaryDirectory(prefix="sfumato-words-") as scratch:
         folder = Path(scratch)
-        _unpack(archive, folder)
+        unpack(archive, folder, _WANTED, "dictionary")
         fetched = _rebuild(folder)
         found = _as_pinned(fetched, pin)
         try:
@@ -98,28 +96,6 @@ def _as_pinned(dictionary: Dictionary, pin: str) -> Dictionary:
         f"the words have the fingerprint {dictionary.fingerprint[:16]}…, {pin[:16]}… is pinned; "
         "they are not used and nothing was sent."
     )
-
-
-def _unpack(archive: BinaryIO, folder: Path) -> None:
-    """The few files of a dictionary that are used; links, sparse files and paths are refused."""
-    length = archive.seek(0, os.SEEK_END)
-    archive.seek(0)
-    try:
-        with tarfile.open(fileobj=archive, mode="r:") as tar:
-            for member in tar:
-                name = member.name.removeprefix("./")
-                if not _WANTED.fullmatch(name):
-                    continue
-                plain = member.type in (tarfile.REGTYPE, tarfile.AREGTYPE)
-                if not plain or member.issparse() or member.size > length:
-                    raise BadAnswer(f"the server's dictionary has a {name} that is no plain file.")
-                content = tar.extractfile(member)
-                if content is None:
-                    raise BadAnswer(f"the server's dictionary has an unreadable {name}.")
-                with content, (folder / name).open("wb") as file:
-                    shutil.copyfileobj(content, file)
-    except (tarfile.TarError, OSError, EOFError, ValueError) as error:
-        raise BadAnswer(f"the server's dictionary is no whole archive ({error}).") from None
 
 
 def _rebuild(folder: Path) -> Dictionary:

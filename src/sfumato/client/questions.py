@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -11,23 +12,25 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.client.answers import MapInfo, read_answer, read_map
+from sfumato.client.archives import TarStream, unpack_map
 from sfumato.client.device import Image, Prepared, check_leaving, draw
 from sfumato.client.errors import Refused, ServerError, Unreachable
 from sfumato.client.flow import ask
 from sfumato.client.lookup import Lookups, check_gravity, check_map
 from sfumato.client.outbox import Outbox, release_name
 from sfumato.client.steps import Flow, work
-from sfumato.client.upload import TarStream
 from sfumato.core.errors import InvalidInput, SfumatoError
 from sfumato.core.gravity import GRAVITY_HEADER, Gravity
 from sfumato.core.lens import check_possible
 from sfumato.core.releases import KeypointRelease, Release
-from sfumato.core.storage import NewFile
+from sfumato.core.storage import NewFile, new_directory
 from sfumato.core.types import Camera, Localization
 from sfumato.device.ledger import Ledger
 from sfumato.dictionary import Dictionary
 
 PathLike = str | os.PathLike[str]
+#: The longest archive of a map that is read, unless more is asked for.
+MAX_MAP_BYTES = 8 << 30
 
 
 @dataclass(frozen=True)
@@ -193,6 +196,27 @@ class Questions(Lookups):
         )
         reply = yield from ask(request, self.patience, repeatable=False)
         return read_map(reply.body)
+
+    def fetch_map(
+        self, folder: PathLike, *, map: str | None = None, max_bytes: int = MAX_MAP_BYTES
+    ) -> Flow[MapInfo]:
+        """Download a map of your own into a new folder, whole and checked or not at all.
+
+        It needs a key of the role owner: a map shows what its maker's pictures show.
+        """
+        found = yield from self.find_map(map)
+        with (
+            new_directory(Path(folder), make_parents=False) as draft,
+            tempfile.TemporaryFile(dir=draft) as archive,
+        ):
+            yield from ask(
+                self.request("GET", f"v1/maps/{found.id}/archive"),
+                self.patience,
+                max_bytes=max_bytes,
+                sink=archive,
+            )
+            yield from work(lambda: unpack_map(archive, draft))
+        return found
 
     def delete_map(self, map: str) -> Flow[MapInfo]:
         """Erase a map of your own from the server, its files included; what it was."""

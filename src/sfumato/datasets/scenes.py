@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
 from sfumato.core.types import Camera, Features, Pose
+from sfumato.datasets.layouts.choose import read_layout
 from sfumato.datasets.query_rule import QueryRule
 from sfumato.features.extractors import Extractor, extractor_name
 from sfumato.features.folder import extract_folder
@@ -187,9 +188,9 @@ def open_scenes(
 
 def _read(folders: Sequence[str | Path | Scene]) -> Iterator[Scene]:
     for one in folders:
-        scene = one if isinstance(one, Scene) else read_scene(one)
+        scene = one if isinstance(one, Scene) else read_layout(one)
         if scene.cameras is None or scene.poses is None:
-            raise InvalidInput(f"{scene.name} has no cameras.json with poses to compare with.")
+            raise InvalidInput(f"{scene.name} has no poses to compare with.")
         yield scene
 
 

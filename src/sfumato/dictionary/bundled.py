@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sfumato.core.archive import PlainTar
 from sfumato.core.errors import InvalidInput
 from sfumato.core.storage import MANIFEST
 
@@ -25,4 +26,11 @@ def resolve(path: str | Path) -> Path:
     raise InvalidInput(
         f"there is no dictionary at {path}; give the folder of one, or a bundled name: "
         f"{', '.join(bundled_names()) or 'none is installed'}."
+    )
+
+
+def tar_of(folder: Path) -> PlainTar:
+    """A dictionary's folder as it travels to devices that have none."""
+    return PlainTar.of_files(
+        folder, sorted(file.name for file in folder.iterdir() if file.is_file())
     )

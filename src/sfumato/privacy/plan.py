@@ -19,6 +19,7 @@ from sfumato.core.errors import InvalidInput
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import RandomSource, SecureRandom
 from sfumato.dictionary import Dictionary
+from sfumato.features.extractors import Extractor, extractor_name
 from sfumato.privacy.interval import clustered_wilson
 from sfumato.privacy.plan_grid import Grid, check_photos, settings_of
 from sfumato.privacy.price import Price, check_limit, check_unit
@@ -93,6 +94,7 @@ def plan(
     epsilons: tuple[float, float] = EPSILONS,
     keep: int | None = None,
     photos: Mapping[str, NDArray[np.uint8]] | None = None,
+    extractor: str | Extractor | None = None,
     num_trials: int = 80,
     grid: Grid | None = None,
     question: Question | None = None,
@@ -108,6 +110,7 @@ def plan(
     epsilon     per descriptor, where it is given; otherwise searched for between `epsilons`
     keep        devices send this many keypoints and no other number is tried
     photos      the map's pictures by name, for objects and for keypoints kept by stability
+    extractor   what described them, where that is your own or a network
     num_trials  that the prediction is made with: different images as far as there are any
 
     >>> from sfumato.privacy.plan_grid import Grid
@@ -126,11 +129,20 @@ def plan(
         share = SHARE
     _check(world, dictionaries, share, at_most, unit, epsilon, keep, question)
     check_photos(grid, question, photos)
+    if extractor is not None:
+        name = extractor_name(extractor)
+        check_same_extractor("the map", world.extractor, "the extractor of its photographs", name)
     check_count("num_trials", num_trials, low=1)
     if not 0 < epsilons[0] <= epsilons[1]:
         raise InvalidInput(f"epsilons must be the least and the most, got {epsilons!r}.")
     rehearsal = Rehearsal(
-        world, dictionaries, question, num_trials, rng or SecureRandom(), photos=photos
+        world,
+        dictionaries,
+        question,
+        num_trials,
+        rng or SecureRandom(),
+        photos=photos,
+        extractor=extractor,
     )
     settings = list(settings_of(grid, rehearsal, keep))
     race = Race(rehearsal, settings, unit, epsilon, epsilons, progress)

@@ -23,6 +23,7 @@ from sfumato.device.objects import CapDensity, most_in_window
 from sfumato.dictionary import Dictionary
 from sfumato.execution import Execution, Shared, current
 from sfumato.features import extract
+from sfumato.features.extractors import Extractor
 from sfumato.privacy.price import Price, price_of
 from sfumato.privacy.stretches import Surroundings, ViewChange
 from sfumato.server.localize import LocalizeOptions, localize
@@ -88,6 +89,7 @@ class Rehearsal:
 
     photos  the pictures of the map's images by name: where keypoints are kept by stability, or
             counted by the objects they see; a map does not keep how large its keypoints are
+    extractor  what described these pictures, where that is not known by the map's name for it
     """
 
     world: Map
@@ -96,6 +98,7 @@ class Rehearsal:
     num_images: int
     rng: RandomSource
     photos: Mapping[str, NDArray[np.uint8]] | None = None
+    extractor: str | Extractor | None = None
     _maps: dict[tuple[int, ...], Map] = field(default_factory=dict)
     _words: dict[tuple[int, int, int], NDArray[np.uint32]] = field(default_factory=dict)
     _features: dict[int, Features] = field(default_factory=dict)
@@ -218,7 +221,7 @@ class Rehearsal:
         size = self.question.object_size
         if setting.object_limit is not None and size is not None:
             features = CapDensity(setting.object_limit, size)(features)
-        keep = keep_filter(setting.max_keypoints, setting.keep_by)
+        keep = keep_filter(setting.max_keypoints, setting.keep_by, self.extractor)
         if isinstance(keep, KeepStable):
             return keep.look(features, self._photo(image), rng=rng)
         return keep(features, rng=rng)
@@ -228,7 +231,8 @@ class Rehearsal:
         if image not in self._features:
             own = image_features(self.world, image)
             if self.photos is not None:
-                own = _with_sizes(own, self._photo(image), self.world.image_names[image])
+                found = extract(self._photo(image), self.extractor or self.world.extractor)
+                own = _with_sizes(own, found, self.world.image_names[image])
             self._features[image] = own
         return self._features[image]
 
@@ -269,8 +273,7 @@ def _rows(some: Features, every: Features) -> NDArray[np.int64]:
     return len(every) - np.asarray(some.scores, dtype=np.int64)
 
 
-def _with_sizes(features: Features, photo: NDArray[np.uint8], name: str) -> Features:
-    found = extract(photo, features.extractor)
+def _with_sizes(features: Features, found: Features, name: str) -> Features:
     if len(found) < len(features) or not np.array_equal(
         found.keypoints[: len(features)], features.keypoints
     ):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sfumato.core.archive import PlainTar
 from sfumato.core.errors import Mismatch
 from sfumato.core.releases import WordRelease
 from sfumato.dictionary import Dictionary
-from sfumato.dictionary.archive import tar_length, tar_pieces
-from sfumato.dictionary.bundled import bundled_names, resolve
+from sfumato.dictionary.bundled import bundled_names, resolve, tar_of
 from sfumato.server.mapping.filing import fingerprints_of
 from sfumato.service.errors import ServiceError
 
@@ -23,12 +23,8 @@ class Served:
     folder: Path
     name: str | None
 
-    def tar_length(self) -> int:
-        return tar_length(self.folder)
-
-    def tar(self) -> Iterator[bytes]:
-        """The folder as an uncompressed tar: the same bytes whenever it is asked for."""
-        return tar_pieces(self.folder)
+    def tar(self) -> PlainTar:
+        return tar_of(self.folder)
 
 
 class Dictionaries:

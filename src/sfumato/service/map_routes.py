@@ -1,4 +1,4 @@
-"""Maps: put them in, list them, take them out."""
+"""Maps: put them in, list them, fetch them, take them out."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import contextmanager_in_threadpool
+from fastapi.responses import StreamingResponse
 
+from sfumato.core.archive import PlainTar
+from sfumato.core.errors import SfumatoError
 from sfumato.service.access import AnyKey, OwnerKey, TheService
 from sfumato.service.answers import MapInfo, MapList, refusals
 from sfumato.service.bodies import Digest, announced_length, pieces
 from sfumato.service.checking import parse_accept
-from sfumato.service.errors import read_only
+from sfumato.service.errors import map_damaged, read_only
 from sfumato.service.keys import now
 from sfumato.service.state import Service
 from sfumato.service.storage import StoredMap, new_id
@@ -124,6 +127,31 @@ async def list_maps(service: TheService, key: AnyKey) -> MapList:
 async def show_map(id: str, service: TheService, key: AnyKey) -> MapInfo:
     """One map; another tenant's is answered like one that does not exist."""
     return info_of(service.store.find(key.tenant, id), service)
+
+
+@router.get(
+    "/v1/maps/{id}/archive",
+    summary="Fetch a map",
+    response_class=StreamingResponse,
+    responses={
+        200: {
+            "description": "An uncompressed tar of the map's folder, as it can be uploaded again.",
+            "content": {"application/x-tar": {"schema": {"type": "string", "format": "binary"}}},
+        },
+        **refusals(401, 403, 404, 429, 503),
+    },
+)
+async def fetch_map(id: str, service: TheService, key: OwnerKey) -> StreamingResponse:
+    """The whole map, for its owner: it shows what the map-maker's pictures show."""
+    stored = service.store.find(key.tenant, id)
+    folder = service.store.folder_of(stored.id)
+    try:
+        tar = await asyncio.to_thread(PlainTar.of_map, folder)
+    except SfumatoError:
+        service.store.find(key.tenant, id)  # unless it was deleted since it was looked up
+        raise map_damaged() from None
+    headers = {"Content-Length": str(tar.length)}
+    return StreamingResponse(tar, media_type="application/x-tar", headers=headers)
 
 
 @router.delete(

@@ -157,5 +157,6 @@ async def dictionary(
     asked = [name.strip() for name in request.headers.get("if-none-match", "").split(",")]
     if tag in asked or "*" in asked:
         return Response(status_code=304, headers={"ETag": tag})
-    headers = {"ETag": tag, "Content-Length": str(served.tar_length())}
-    return StreamingResponse(served.tar(), media_type="application/x-tar", headers=headers)
+    tar = served.tar()
+    headers = {"ETag": tag, "Content-Length": str(tar.length)}
+    return StreamingResponse(tar, media_type="application/x-tar", headers=headers)

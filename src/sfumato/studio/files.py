@@ -15,8 +15,7 @@ from pathlib import Path
 
 from sfumato.core.errors import InvalidInput
 from sfumato.core.storage import write_file
-from sfumato.dictionary.archive import tar_pieces
-from sfumato.dictionary.bundled import resolve
+from sfumato.dictionary.bundled import resolve, tar_of
 
 PAGES = Path(__file__).parent / "pages"
 RUNTIME = Path(__file__).parent / "runtime"
@@ -34,7 +33,7 @@ def file_names() -> list[str]:
 def read_file(name: str) -> bytes | None:
     """A file of the studio, or None: no name becomes a path."""
     if name == WORDS:
-        return b"".join(tar_pieces(resolve(DICTIONARY)))
+        return b"".join(tar_of(resolve(DICTIONARY)))
     path = _paths().get(name)
     return None if path is None else path.read_bytes()
 

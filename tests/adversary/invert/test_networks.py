@@ -42,7 +42,7 @@ def test_names_that_do_not_exist_are_refused(tmp_path: Path) -> None:
     assert network_file("sift", "raw") == "sift-raw.onnx"
     with pytest.raises(InvalidInput, match="input kind must be one of"):
         network_file("sift", "dots")
-    with pytest.raises(InvalidInput, match="extractor must be one of"):
+    with pytest.raises(InvalidInput, match="nothing paints from features of"):
         find_network("../sift")
     with pytest.raises(InvalidInput, match="networks must be a folder"):
         find_network(folder=tmp_path / "absent")

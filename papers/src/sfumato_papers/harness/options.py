@@ -20,9 +20,15 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
+from sfumato.cli.own_code import find_extractor
+from sfumato.cli.protection import no_words
 from sfumato.cli.values import names, numbers, whole_numbers
 from sfumato.core.checks import check_choice, check_count, check_epsilon
-from sfumato.core.errors import InvalidInput
+from sfumato.core.errors import InvalidInput, Mismatch
+from sfumato.dictionary import Dictionary
+from sfumato.features.extractors import Extractor, extractor_name
+
+EXTRACTOR = "The extractor of map and queries: a name, an .onnx file, module:name."
 
 _READERS: dict[Any, Callable[[str, str], Any]] = {
     int: whole_numbers,
@@ -160,3 +166,11 @@ def needed(value: Path | None) -> Path:
     if value is None:
         raise InvalidInput("a run needs a folder of data; give --data.")
     return value
+
+
+def extractor_for(text: str, words: Dictionary) -> str | Extractor:
+    """What --extractor names; refused before any work where the words are of another."""
+    found: str | Extractor = find_extractor(text)
+    if extractor_name(found) != words.extractor:
+        raise Mismatch(no_words(extractor_name(found), words.extractor))
+    return found

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sfumato.cli.options import CAMERA_SCALE
+from sfumato.cli.values import camera_scale as parse_camera_scale
 from sfumato.cli.values import names, number, whole_number
 from sfumato.core.defaults import DEFAULT_DICTIONARY
 from sfumato.core.errors import InvalidInput
@@ -26,10 +28,6 @@ AUTO = QueryRule("auto")
 
 def _words(text: str) -> tuple[int | str, ...]:
     return tuple(one if one == "auto" else whole_number("words", one) for one in names(text))
-
-
-def _scale(text: str) -> float | None:
-    return None if text == "auto" else number("camera-scale", text)
 
 
 def _degrees(text: str) -> float:
@@ -71,8 +69,8 @@ class Settings(Checked):
     )
     camera_scale: float | None = option(
         1.0,
-        "Pictures are so many times as large as the intrinsics say: 0.5 for halved ones; auto.",
-        parse=_scale,
+        CAMERA_SCALE,
+        parse=parse_camera_scale,
         shown="1",
     )
     extractor: str = option("sift", "The extractor of map and queries.")

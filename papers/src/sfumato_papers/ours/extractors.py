@@ -15,10 +15,14 @@ import numpy as np
 from sfumato.adversary.recover.clustering import clustering_attack
 from sfumato.adversary.recover.database import database_attack
 from sfumato.adversary.recover.nearest import nearest_attack
+from sfumato.cli.options import CAMERA_SCALE
 from sfumato.cli.own_code import find_extractor
+from sfumato.cli.values import camera_scale as parse_camera_scale
 from sfumato.core.errors import InvalidInput
 from sfumato.core.types import Features
 from sfumato.datasets.hpatches import read_sequences
+from sfumato.datasets.layouts.choose import read_layout
+from sfumato.datasets.layouts.common import LayoutOptions
 from sfumato.datasets.query_rule import QueryRule
 from sfumato.datasets.scenes import open_scenes
 from sfumato.device.mechanisms import SubspaceLifting
@@ -55,8 +59,9 @@ class Settings(Checked):
     """
 
     data: tuple[Path, ...] = option(
-        (), "A scene with cameras.json, to localize in; repeat for more.", repeat=True
+        (), "A scene with known poses, to localize in; repeat for more.", repeat=True
     )
+    camera_scale: float | None = option(1.0, CAMERA_SCALE, parse=parse_camera_scale, shown="1")
     extractors: tuple[str, ...] = option(
         ("sift",), "Names, or networks of `sfumato extractor export`; several.", "--extractor"
     )
@@ -120,8 +125,9 @@ def run_extractors(settings: Settings, path: Path) -> None:
 def _localize(
     settings: Settings, extractor: Any, words: str, dictionary: Dictionary, folder: Path
 ) -> None:
+    options = LayoutOptions(camera_scale=settings.camera_scale)
     problem = open_scenes(
-        settings.data,
+        [read_layout(scene, options=options) for scene in settings.data],
         folder,
         queries=settings.hold_out,
         extractor=extractor,

@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.adversary.invert.networks import find_network
+from sfumato.core.errors import InvalidInput, SfumatoError
 from sfumato.datasets.scenes import Query, open_scenes
 from sfumato.dictionary import Dictionary
 from sfumato.features import load_image
 from sfumato.server.mapping import read_scene
 from sfumato_papers.harness.command import Report, make_command
+from sfumato_papers.harness.options import extractor_for
 from sfumato_papers.harness.table import Table, table_of
 from sfumato_papers.harness.work import show_progress
 from sfumato_papers.ours.frontier import JOURNAL, run_frontier
@@ -141,11 +144,25 @@ _NOTES = (
 
 def _run(settings: Settings, path: Path) -> None:
     words = Dictionary.load(settings.dictionary)
+    extractor = extractor_for(settings.extractor, words)
+    if settings.num_attacked:
+        _check_painter(words.extractor)
     problem = open_scenes(
-        settings.data, path.parent, queries=settings.hold_out, progress=show_progress
+        settings.data,
+        path.parent,
+        queries=settings.hold_out,
+        extractor=extractor,
+        progress=show_progress,
     )
     images = {scene.name: scene.images for scene in map(read_scene, settings.data)}
     run_frontier(problem, words, settings, path, partial(_look, images))
+
+
+def _check_painter(extractor: str) -> None:
+    try:
+        find_network(extractor)
+    except SfumatoError as error:
+        raise InvalidInput(f"{error} --attacked 0 leaves painting out.") from None
 
 
 def _look(images: Mapping[str, Path], query: Query) -> NDArray[np.uint8]:

@@ -27,7 +27,7 @@ from sfumato.device.objects import CapDensity
 from sfumato.dictionary import Dictionary
 from sfumato.dictionary.levels import level_for
 from sfumato.privacy.price import check_limit, largest_epsilon, price_of
-from sfumato_papers.harness.options import Checked, folders, option
+from sfumato_papers.harness.options import EXTRACTOR, Checked, folders, option
 from sfumato_papers.ldp_feat.localization_releases import own_mechanism
 from sfumato_papers.ldp_feat.poses import Within
 
@@ -67,6 +67,7 @@ class Settings(Checked):
     within: Within = option(
         Within(0.25, 2.0), "Localized: as near as this.", parse=Within.parse, shown="0.25m/2°"
     )
+    extractor: str = option("sift", EXTRACTOR)
     dictionary: str = option(DEFAULT_DICTIONARY, "A dictionary's folder or name.")
     words: tuple[int, ...] = option(
         (), "|K|: levels of the dictionary; without it 16,384, 4,096 and 1,024.",

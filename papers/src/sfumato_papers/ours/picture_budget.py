@@ -25,7 +25,7 @@ from sfumato.device.filters.keep import KEEP_BY
 from sfumato.device.mechanisms import SubsetMechanism
 from sfumato.dictionary import Dictionary
 from sfumato.server.localize import localize
-from sfumato_papers.harness.options import Checked, folders, option
+from sfumato_papers.harness.options import EXTRACTOR, Checked, folders, option
 from sfumato_papers.harness.outcomes import Journal, Kept
 from sfumato_papers.harness.table import grouped, wilson
 from sfumato_papers.harness.work import seeded, worked_through
@@ -109,6 +109,7 @@ class Settings(Checked):
         choices=KEEP_BY,
     )
     num_seeds: int = option(3, "Draws that judge, besides the one that chooses.", "--seeds", low=1)
+    extractor: str = option("sift", EXTRACTOR)
     dictionary: str = option("bsds-16k", "A dictionary's folder or name.")
     every: bool = option(False, "Print every split tried.", "--all")
 

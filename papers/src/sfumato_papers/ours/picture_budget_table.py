@@ -11,6 +11,7 @@ from sfumato.core.odds import subset_coin
 from sfumato.datasets.scenes import open_scenes
 from sfumato.dictionary import Dictionary
 from sfumato_papers.harness.command import Report, make_command
+from sfumato_papers.harness.options import extractor_for
 from sfumato_papers.harness.plot import BLUE, GREEN, INK, RED, draw, lines
 from sfumato_papers.harness.table import Table, grouped, table_of, wrapped
 from sfumato_papers.harness.work import show_progress
@@ -186,7 +187,8 @@ def _spread(one: Share) -> tuple[float, float]:
 def _run(settings: Settings, path: Path) -> None:
     settings = replace(settings, data=tuple(scene_folders(settings.data)))
     words = Dictionary.load(settings.dictionary)
-    problem = open_scenes(settings.data, path.parent, progress=show_progress)
+    extractor = extractor_for(settings.extractor, words)
+    problem = open_scenes(settings.data, path.parent, extractor=extractor, progress=show_progress)
     run_budget(problem, words, settings, path)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from sfumato.core.defaults import DEFAULT_DICTIONARY
+from sfumato.core.errors import InvalidInput
 from sfumato.core.randomness import SeededRandom
 from sfumato.datasets import load_gallery, map_scene
 from sfumato.datasets.query_rule import QueryRule
@@ -32,7 +33,7 @@ from sfumato.privacy.rehearsal import Question, Rehearsal, Setting
 from sfumato.privacy.stretches import Surroundings, ViewChange
 from sfumato.server.localize import localize
 from sfumato.server.mapping.map import Map
-from sfumato_papers.harness.options import Checked, option
+from sfumato_papers.harness.options import EXTRACTOR, Checked, extractor_for, option
 from sfumato_papers.harness.outcomes import Journal, Kept, append_record, records_of
 from sfumato_papers.harness.work import seeded, show_progress, worked_through
 from sfumato_papers.ldp_feat.poses import judge
@@ -65,6 +66,7 @@ class Settings(Checked):
     )
     num_trials: int = option(80, "Trials on images of the map that predict.", "--trials", low=1)
     draws: int = option(2, "Draws of every query.", low=1)
+    extractor: str = option("sift", EXTRACTOR)
     dictionary: str = option(DEFAULT_DICTIONARY, "A dictionary's folder or name.")
 
 
@@ -94,11 +96,16 @@ JOURNAL = Journal(
 )
 
 
-def open_problem(settings: Settings, work: Path) -> Problem:
+def open_problem(settings: Settings, work: Path, dictionary: Dictionary) -> Problem:
     """The map and the queries that are not in it."""
+    extractor = extractor_for(settings.extractor, dictionary)
     if settings.data != GALLERY:
         rule = QueryRule.parse(settings.queries)
-        return open_scenes([settings.data], work, queries=rule, progress=show_progress)
+        return open_scenes(
+            [settings.data], work, queries=rule, extractor=extractor, progress=show_progress
+        )
+    if extractor != "sift":
+        raise InvalidInput("the gallery's map is of sift; give --data a scene for another.")
     room = load_gallery()
     queries = tuple(
         Query(view.name, GALLERY, extract(view.image), view.camera, view.pose)
@@ -109,7 +116,8 @@ def open_problem(settings: Settings, work: Path) -> Problem:
 
 def run(settings: Settings, path: Path) -> None:
     """Plan, predict and measure what the file does not hold yet."""
-    problem = open_problem(settings, path.parent)
+    dictionary = Dictionary.load(settings.dictionary)
+    problem = open_problem(settings, path.parent, dictionary)
     about = {
         "data": problem.data,
         "fingerprint": problem.fingerprint,
@@ -121,7 +129,6 @@ def run(settings: Settings, path: Path) -> None:
         "unit": settings.unit,
     }
     kept = JOURNAL.begin(path, about, "outcomes of another map, other queries or another plan")
-    dictionary = Dictionary.load(settings.dictionary)
     setting, epsilon = _planned(settings, problem, dictionary, path)
     around = Surroundings(problem.world)
     changes = [around.nearest(query.truth) for query in problem.queries if query.truth is not None]

@@ -10,14 +10,19 @@ from pathlib import Path
 from sfumato.adversary.invert.encoders import ENCODERS
 from sfumato.core.checks import check_choice
 from sfumato.core.errors import InvalidInput, Missing
-from sfumato.features.extractors import find_extractor
+from sfumato.features.extractors import EXTRACTORS
 
 SHIPPED = Path(__file__).parent / "shipped"
 
 
 def network_file(extractor: str, kind: str) -> str:
     """The name a network of this extractor and input kind has in any folder."""
-    find_extractor(extractor)
+    if extractor not in EXTRACTORS:
+        raise InvalidInput(
+            f"nothing paints from features of {extractor}: painters are made for "
+            f"{', '.join(EXTRACTORS)}. `sfumato attack release` runs the attacks that need none; "
+            "that nobody made a painter is no protection."
+        )
     check_choice("input kind", kind, ENCODERS)
     return f"{extractor}-{kind}.onnx"
 

@@ -231,7 +231,7 @@ def fitted(camera: Camera, scale: float | None, size: tuple[int, int], path: Pat
     if abs(camera.width - width) > 1 or abs(camera.height - height) > 1:
         raise InvalidInput(
             f"{path.name} has {width}×{height} pixels, its intrinsics are for "
-            f"{camera.width}×{camera.height}; give the camera's scale, for pictures of half the "
-            "size 0.5."
+            f"{camera.width}×{camera.height}; give the camera's scale (--camera-scale), for "
+            "pictures of half the size 0.5."
         )
     return replace(camera, width=width, height=height)

@@ -20,6 +20,7 @@ from sfumato.core.geometry import unit_vectors
 from sfumato.core.randomness import RandomSource
 from sfumato.core.types import Features
 from sfumato.features import EXTRACTORS, extract
+from sfumato.features.extractors import Extractor
 
 #: Views that are tried: direction of the squeeze in degrees, squeeze, then scale of the whole.
 VIEWS = (
@@ -44,12 +45,16 @@ class KeepStable:
     few, they should keep the same ones, and strength agrees better. Takes some seconds a
     picture. Fewer keypoints cost less, N·ε per picture; positions are not protected.
 
+    extractor  what described the picture, where that is your own or a network; others are known
+               by the features' name
+
     >>> picture = np.random.default_rng(0).integers(0, 256, (64, 64), dtype=np.uint8)
     >>> len(sf.protect(picture, sf.Pipeline(sf.Plain(), filters=(sf.KeepStable(5),))))
     5
     """
 
     count: int
+    extractor: str | Extractor | None = None
 
     def __post_init__(self) -> None:
         check_count("count", self.count, low=0)
@@ -57,7 +62,7 @@ class KeepStable:
     def look(
         self, features: Features, picture: NDArray[np.uint8], *, rng: RandomSource
     ) -> Features:
-        kept = stable_order(features, survivals(features, picture))[: self.count]
+        kept = stable_order(features, survivals(features, picture, self.extractor))[: self.count]
         strength = np.argsort(-features.scores[kept], kind="stable")
         return features.take(kept[strength])
 
@@ -67,7 +72,9 @@ def stable_order(features: Features, survived: NDArray[np.int64]) -> NDArray[np.
     return np.asarray(np.lexsort((-features.scores, -survived)), dtype=np.int64)
 
 
-def survivals(features: Features, picture: NDArray[np.uint8]) -> NDArray[np.int64]:
+def survivals(
+    features: Features, picture: NDArray[np.uint8], extractor: str | Extractor | None = None
+) -> NDArray[np.int64]:
     """In how many of VIEWS each keypoint is found and matched again; (N,)."""
     height, width = picture.shape[:2]
     if features.image_size != (width, height):
@@ -81,7 +88,7 @@ def survivals(features: Features, picture: NDArray[np.uint8]) -> NDArray[np.int6
     own = _vectors(features)
     for view in VIEWS:
         seen, affine = _seen_from(picture, *view)
-        there = extract(seen, features.extractor)
+        there = extract(seen, extractor or features.extractor)
         if not len(there):
             continue
         expected = features.keypoints @ affine[:, :2].T + affine[:, 2]

@@ -1,4 +1,4 @@
-"""A map for other programs: COLMAP's model, hloc's files, PLY."""
+"""A map for other programs: COLMAP's model, hloc's files, PLY; or as it is."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ FORMATS = {
     "colmap-text": "cameras.txt, images.txt and points3D.txt",
     "hloc": "sfm/ (a COLMAP model), features.h5 and images_with_intrinsics.txt",
     "ply": "points.ply and cameras.ply",
+    "sfumato": "a map, as `sfumato map build` makes it",
 }
 
 
@@ -42,6 +43,9 @@ def export_map(
     features.h5 has 0, 0 and −1 for them.
     """
     check_choice("format", layout, FORMATS)
+    if layout == "sfumato":
+        world.save(folder)
+        return
     with new_directory(Path(folder), make_parents=False) as draft:
         if layout == "ply":
             _write_ply(world, draft, poses)

@@ -1,10 +1,11 @@
-"""A map on its way to a server: the same bytes each time, nothing else of this machine."""
+"""A map on its way to a server and back: whole, checked, and nothing else of this machine."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import io
+import shutil
 import tarfile
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,10 @@ from typing import Any
 import httpx
 import pytest
 
-from pretend_server import KEY, URL, map_info, unread
+from pretend_server import KEY, MAP_ID, URL, Pretend, map_info, unread
 from sfumato.client import AsyncClient, Client
-from sfumato.client.errors import Refused, Unreachable
-from sfumato.client.upload import TarStream
+from sfumato.client.archives import TarStream
+from sfumato.client.errors import BadAnswer, Refused, Unreachable
 from sfumato.core.errors import InvalidInput
 from sfumato.server.mapping import Map
 from synthetic import MAPPING_POSES, make_map, make_room
@@ -109,3 +110,53 @@ def test_a_map_that_changes_while_it_is_sent_is_not_sent(folder: Path, tmp_path:
         list(stream)
     with pytest.raises(InvalidInput, match="not a stored map"), Uploads().client() as client:
         client.push_map(tmp_path, name="town")
+
+
+def offering(content: bytes, status: int = 200) -> Client:
+    """A client of a server that answers with these bytes for a map."""
+    server = Pretend()
+    server.extra[f"/v1/maps/{MAP_ID}/archive"] = lambda request: httpx.Response(
+        status, content=content
+    )
+    return Client(URL, KEY, transport=server.transport, tries=1)
+
+
+def test_a_map_of_ones_own_comes_back(folder: Path, tmp_path: Path) -> None:
+    with offering(b"".join(TarStream.of_map(folder))) as client:
+        told = client.fetch_map(tmp_path / "back", map="gallery")
+        assert told.id == MAP_ID
+        with pytest.raises(InvalidInput, match="exists already"):
+            client.fetch_map(tmp_path / "back", map="gallery")
+        with pytest.raises(BadAnswer, match="longer than 100 bytes"):
+            client.fetch_map(tmp_path / "more", map="gallery", max_bytes=100)
+    assert repr(Map.load(tmp_path / "back")) == repr(Map.load(folder))
+    assert [path.name for path in tmp_path.iterdir()] == ["back"]
+
+
+def _with(folder: Path, name: str, content: bytes) -> bytes:
+    """The tar of the map with one file more, or another one of that name behind it."""
+    whole = b"".join(TarStream.of_map(folder))[:-1024]
+    info = tarfile.TarInfo(name)
+    info.size = len(content)
+    return whole + info.tobuf() + content + bytes(-len(content) % 512) + bytes(1024)
+
+
+def test_what_the_manifest_does_not_name_is_not_kept(folder: Path, tmp_path: Path) -> None:
+    for name in ("more.npy", "notes.txt", "../outside.npy", "/outside.npy"):
+        with offering(_with(folder, name, b"x")) as client:
+            client.fetch_map(tmp_path / "back", map="gallery")
+        names = {path.name for path in (tmp_path / "back").iterdir()}
+        assert names == {name for name, _ in TarStream.of_map(folder).files}
+        assert [path.name for path in tmp_path.iterdir()] == ["back"]
+        shutil.rmtree(tmp_path / "back")
+
+
+def test_an_archive_that_is_no_whole_map_is_not_kept(folder: Path, tmp_path: Path) -> None:
+    whole = b"".join(TarStream.of_map(folder))
+    cases = [b"", b"no tar" * 200, whole[: len(whole) // 2], _with(folder, "points.npy", b"x")]
+    for content in cases:
+        with offering(content) as client, pytest.raises(BadAnswer, match=r"whole|no plain file"):
+            client.fetch_map(tmp_path / "back", map="gallery")
+    with offering(b"{}", 403) as client, pytest.raises(Refused):
+        client.fetch_map(tmp_path / "back", map="gallery")
+    assert list(tmp_path.iterdir()) == []

@@ -61,7 +61,12 @@ class Painter:
         self._seen = seen
 
     def reconstruct(
-        self, source: Source, *, dictionary: Dictionary | None = None, one_look: bool = False
+        self,
+        source: Source,
+        *,
+        dictionary: Dictionary | None = None,
+        one_look: bool = False,
+        refine: bool = True,
     ) -> Reconstruction:
         self._seen.append(source)
         shade = 0.5

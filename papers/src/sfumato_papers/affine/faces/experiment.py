@@ -153,7 +153,9 @@ def _further(settings: Settings, output: Path, dimension: int) -> NDArray[np.flo
         return None
     kept = output / "embeddings-further.jsonl"
     found = _embed(
-        replace(settings, several="largest", jitters=0), open_faces(settings.further), kept
+        replace(settings, several="largest", jitters=0, mirrored=False),
+        open_faces(settings.further),
+        kept,
     )
     if found.vectors.shape[1] != dimension:
         raise Mismatch("the faces of --data and --further must have embeddings of one length.")
@@ -191,6 +193,8 @@ def _embed(settings: Settings, faces: FaceSet, kept: Path) -> Embedded:
     }
     if settings.unfound != "refuse":
         how["unfound"] = settings.unfound
+    if settings.mirrored:
+        how["mirrored"] = True
     if settings.embedder != "dlib" and Path(settings.embedder).is_file():
         how["network"] = file_checksum(Path(settings.embedder))
     return embed_faces(faces, make_embedder(settings), how, kept)
@@ -207,6 +211,11 @@ def make_embedder(settings: Settings) -> FaceEmbedder:
             several=settings.several,
             unfound=settings.unfound,
             jitters=settings.jitters,
+            mirrored=settings.mirrored,
+        )
+    if settings.mirrored or settings.jitters:
+        raise InvalidInput(
+            "--mirrored and --jitters are of dlib's network; leave them out with --embedder."
         )
     if Path(settings.embedder).suffix != ".onnx":
         raise InvalidInput(

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.cli.output import note
 from sfumato.core.checks import check_choice
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.geometry import unit_vectors
@@ -35,6 +36,7 @@ from sfumato_papers.harness.outcomes import RecordFile, read_records
 Rows = NDArray[np.int64]
 
 _ARRAYS = (".npz", ".npy")
+_NAMED = 10  # files that are left out and named
 _KEYS = ("kind", "way", "strategy", "dimension", "source", "num_words", "numbers", "epsilon",
          "seed", "attribute", "attack", "pictures", "releases")  # fmt: skip
 
@@ -53,6 +55,9 @@ def _run(settings: Settings, path: Path) -> None:
     faces = open_faces(needed(settings.data), settings.layout)
     if settings.at_most is not None:
         faces = some_faces(faces, settings.at_most)
+    if faces.left_out:
+        more = ", …" if len(faces.left_out) > _NAMED else ""
+        note(f"named otherwise and left out: {', '.join(faces.left_out[:_NAMED])}{more}")
     allowed = parts_of(faces)
     for part in settings.parts:
         if part not in allowed:

@@ -86,6 +86,8 @@ def test_bad_input_is_one_sentence(
         (("verify", face, face, "--space", space), "not a release"),
         (("verify", tmp_path / "short.npy", sent, "--space", space), "64 numbers"),
         (("verify", face, sent, "--space", tmp_path / "none.npz"), "cannot be read"),
+        (("verify", face, sent, "--space", space, "--mirrored"), "--mirrored is for pictures"),
+        (("verify", sent, sent, "--mirrored"), "--mirrored is for pictures"),
     ):
         assert sfumato("faces", *words) == 2, words
         shown = capsys.readouterr().err.strip()

@@ -115,6 +115,16 @@ def test_a_cropped_picture_is_the_face(monkeypatch: pytest.MonkeyPatch) -> None:
     assert DlibFaces(cropped=True, jitters=3).embed(PICTURE).tolist() == [150.0, 3.0]
 
 
+def test_a_mirrored_face_is_averaged_with_the_face(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, [_Box(10, 10, 50, 50)])
+    fake = dlib_network._open()[0]
+    fake.get_face_chip = lambda *_: np.array([[1, 2, 6]], np.uint8)
+    network = SimpleNamespace(compute_face_descriptor=lambda chip, _jitters: chip[0].tolist())
+    fake.face_recognition_model_v1 = lambda _path: network
+    assert DlibFaces().embed(PICTURE).tolist() == [1.0, 2.0, 6.0]
+    assert DlibFaces(mirrored=True).embed(PICTURE).tolist() == [3.5, 2.0, 3.5]
+
+
 def test_a_face_whose_place_is_known_is_taken_from_another_picture(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

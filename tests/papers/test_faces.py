@@ -161,6 +161,16 @@ def test_bad_input_is_one_sentence(
         assert len(shown.splitlines()) == 1
 
 
+def test_files_that_are_named_otherwise_are_named_and_left_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_utkface(tmp_path / "utk")
+    (tmp_path / "utk" / "61_1_20170109142408075.jpg").write_bytes(b"no race in its name")
+    words = ("--data", tmp_path / "utk", "--embedder", "network.txt", "-o", tmp_path / "out")
+    assert sfumato("experiment", "faces", *words) == 2
+    assert "left out: 61_1_20170109142408075.jpg" in capsys.readouterr().err
+
+
 def test_splits_need_enough_faces_of_two_values() -> None:
     vectors = np.random.default_rng(0).normal(size=(40, 8))
     with pytest.raises(InvalidInput, match="at least two values"):

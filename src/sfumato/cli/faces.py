@@ -25,6 +25,9 @@ Face = Annotated[
 Embedder = Annotated[
     str, option("Whose embeddings a file holds; pictures are embedded by dlib.", metavar="NAME")
 ]
+Mirrored = Annotated[
+    bool, option("Average each face and its mirror image; do it on both sides or on none.")
+]
 SpaceFile = Annotated[
     Path | None, option("The public map, of sfumato faces space.", shown="none: sent as they are")
 ]
@@ -82,6 +85,7 @@ def protect(
     output: Annotated[Path | None, output("The release to write (.sfr).", shown="none")] = None,
     space: SpaceFile = None,
     embedder: Embedder = "dlib",
+    mirrored: Mirrored = False,
     account: Account,
     explain_only: ExplainFlag = False,
     as_json: JsonFlag = False,
@@ -99,7 +103,7 @@ def protect(
 
     check_request(output, explain_only, account)
     public = None if space is None else VectorSpace.load(space)
-    vector = read_face(face, embedder)
+    vector = read_face(face, embedder, mirrored)
     mechanism = PrivUnit(epsilon, None if public else vector.shape[1], space=public)
     features = vectors_as_features(vector, embedder)
     event, rng, ledger = mechanism.event(features), SecureRandom(), None
@@ -152,6 +156,7 @@ def verify(
     *,
     space: SpaceFile = None,
     embedder: Embedder = "dlib",
+    mirrored: Mirrored = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Prints the cosine of the two directions. Choose the threshold on faces that you know, sent
@@ -168,12 +173,13 @@ def verify(
     if public is None and sent.space != "0" * 64 and enrolled.suffix != ".sfr":
         raise Mismatch(f"{release} was sent through a space; give its file with --space.")
     if enrolled.suffix == ".sfr":
+        check_mirrored(enrolled, mirrored)
         other = read_vector(enrolled)
         if (other.space, other.dimension) != (sent.space, sent.dimension):
             raise Mismatch("the two releases were sent through different spaces.")
         own = other.directions()
     else:
-        own = read_face(enrolled, embedder)
+        own = read_face(enrolled, embedder, mirrored)
         own = own / np.linalg.norm(own) if public is None else public.apply(own, embedder)
     if own.shape[1] != sent.dimension:
         raise Mismatch(
@@ -200,10 +206,16 @@ def read_vector(path: Path) -> VectorRelease:
     return found
 
 
-def read_face(path: Path, embedder: str) -> NDArray[np.float64]:
+def check_mirrored(path: Path, mirrored: bool) -> None:
+    if mirrored and path.suffix in (*_ARRAYS, ".sfr"):
+        raise InvalidInput(f"--mirrored is for pictures, {path} holds none; leave it out.")
+
+
+def read_face(path: Path, embedder: str, mirrored: bool) -> NDArray[np.float64]:
     """(1, n): the one embedding of a file, or of the face of a picture."""
     from sfumato.faces.embeddings import check_vectors, load_embeddings
 
+    check_mirrored(path, mirrored)
     if path.suffix in _ARRAYS:
         known = load_embeddings(path, embedder=embedder)
         if len(known) != 1:
@@ -216,4 +228,6 @@ def read_face(path: Path, embedder: str) -> NDArray[np.float64]:
         raise InvalidInput(
             f"pictures are embedded by dlib, got --embedder {embedder}; give embeddings (.npy)."
         )
-    return check_vectors(DlibFaces().embed(load_image(path))[None]).astype(np.float64)
+    return check_vectors(DlibFaces(mirrored=mirrored).embed(load_image(path))[None]).astype(
+        np.float64
+    )

@@ -139,7 +139,8 @@ def centre_box(width: int, height: int, border: float) -> Box:
 class DlibFaces:
     """dlib's identity network: 128 numbers, apart by about .6 between two people.
 
-    jitters  embeddings of so many slightly changed copies are averaged; 0 takes the face once
+    jitters   embeddings of so many slightly changed copies are averaged; 0 takes the face once
+    mirrored  averages the face and its mirror image: two pictures of one person come closer
     """
 
     name = "dlib"
@@ -152,9 +153,11 @@ class DlibFaces:
         several: str = "refuse",
         unfound: str = "refuse",
         jitters: int = 0,
+        mirrored: bool = False,
         sizing: Sizing | None = None,
     ) -> None:
         self.jitters = check_count("jitters", jitters, low=0, high=1000)
+        self.mirrored = mirrored
         self.finder = DlibFinder(cropped=cropped, several=several, unfound=unfound, sizing=sizing)
         self._dlib, models = _open()
         self._network = _load(self._dlib.face_recognition_model_v1, models / _WEIGHTS)
@@ -175,8 +178,9 @@ class DlibFaces:
 
     def _embed(self, face: Face) -> NDArray[np.float32]:
         chip = self._dlib.get_face_chip(face.image, face.landmarks, _CHIP, _MARGIN)
-        answer = self._network.compute_face_descriptor(chip, self.jitters)
-        return np.array(answer, dtype=np.float32)
+        views = [chip, np.ascontiguousarray(chip[:, ::-1])] if self.mirrored else [chip]
+        found = [self._network.compute_face_descriptor(view, self.jitters) for view in views]
+        return np.asarray(np.mean(found, axis=0), dtype=np.float32)
 
 
 def _open() -> tuple[Any, Path]:

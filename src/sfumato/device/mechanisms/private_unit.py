@@ -19,11 +19,11 @@ from sfumato.core.types import NOT_PROTECTED, Camera, Features, PrivacyEvent
 from sfumato.core.vector_release import MAX_CAP_BITS, NO_SPACE, VectorRelease
 from sfumato.core.vector_space import VectorSpace, vectors_as_features
 from sfumato.device.mechanisms.base import release_fields
+from sfumato.device.mechanisms.cap_size import AIMS, best_cap_bits
 from sfumato.device.mechanisms.corner_ranking import CornerRanking
 
 Bits = NDArray[np.uint8]
 
-AIMS = ("match", "mean")
 _WORD = 32  # random bits drawn at a time
 _MEAN_WEIGHT = 8  # whole-number weights are this large on average
 
@@ -94,8 +94,8 @@ class PrivUnit:
     to N·ε. That a vector is sent, its position and N lie outside it. Proof: docs/private-vectors.md
 
     dimension  n of the vectors; with a `space`, that of the space
-    aim        "match": the smallest cap that still holds the answer in 39 of 40 releases, for
-               comparing single vectors. "mean": the cap with the largest expected cosine
+    aim        "match": the cap with which "is it the same?" is answered best, for comparing
+               single vectors. "mean": the cap with the largest expected cosine
                [Asi, Feldman, Talwar 2022], for averaging many vectors
     cap_bits   k, where you choose the cap yourself
     space      a public map (centre, project) that is applied first; it costs no privacy
@@ -206,24 +206,3 @@ def as_weights(vectors: NDArray[Any]) -> NDArray[np.int64]:
     turned = turn(values / largest)
     sizes = np.abs(turned).mean(axis=1, keepdims=True)
     return np.asarray(np.rint(turned * (_MEAN_WEIGHT / sizes)), dtype=np.int64)
-
-
-def best_cap_bits(epsilon: float, aim: str = "match") -> int:
-    """k for an ε; see `PrivUnit`.
-
-    "mean" maximises r·φ(x)/q with q = 2^−k and x = Φ⁻¹(1 − q), the expected product with the
-    vector in units of 1/√n, as the marginal of a sphere is nearly normal.
-    """
-    if aim == "match":
-        allowed = math.exp(epsilon) / 39 + 1
-        return min(max(math.floor(math.log2(allowed)), 1), MAX_CAP_BITS)
-    from statistics import NormalDist
-
-    normal = NormalDist()
-
-    def product(bits: int) -> float:
-        share = 2.0**-bits
-        kept = 1 / (1 + 2.0**bits / math.expm1(epsilon))
-        return kept * normal.pdf(normal.inv_cdf(share)) / share
-
-    return max(range(1, MAX_CAP_BITS + 1), key=product)

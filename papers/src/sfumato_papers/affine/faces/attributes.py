@@ -25,7 +25,7 @@ from sfumato.faces.embeddings import centre
 from sfumato_papers.affine.faces.unit_vectors import drawn, numbers_sent, reduced
 from sfumato_papers.affine.faces.verification import Settings, directions, json_epsilon
 from sfumato_papers.harness.outcomes import RecordFile
-from sfumato_papers.harness.work import seeded, worked_through
+from sfumato_papers.harness.work import seeded, tracked, worked_through
 
 Doubles = NDArray[np.float64]
 
@@ -113,8 +113,8 @@ def run_attributes(split: Split, attribute: str, settings: Settings, file: Recor
     for what, answers in zip(work, found, strict=True):
         for attack, answer in answers.items():
             add(attack, answer, **what)
-    _attack_words(split, attacker, settings, add)
-    _attack_vectors(split, settings, add)
+    _attack_words(split, attacker, settings, attribute, add)
+    _attack_vectors(split, settings, attribute, add)
 
 
 def _attack_lift(split: Split, attacker: infer.Known, what: dict[str, Any]) -> dict[str, Any]:
@@ -159,12 +159,14 @@ def _lift(
     return SubspaceLifting(strategy, dimension, database).lift(split.points[part], source)
 
 
-def _attack_words(split: Split, attacker: infer.Known, settings: Settings, add: Any) -> None:
+def _attack_words(
+    split: Split, attacker: infer.Known, settings: Settings, attribute: str, add: Any
+) -> None:
     for num_words in settings.num_words:
         dictionary = directions(num_words, split.points[0].shape[1], split.embedder)
         words = unit_vectors(dictionary.words)
         true = [dictionary.nearest(split.points[part].astype(np.float32)) for part in (2, 3)]
-        for epsilon in (*settings.epsilons, math.inf):
+        for epsilon in tracked((*settings.epsilons, math.inf), f"{attribute} from words"):
             mechanism = SubsetMechanism(epsilon, 1, dictionary)
             for seed in range(settings.num_seeds):
                 what = {"way": "words", "source": "directions", "num_words": num_words,
@@ -180,12 +182,12 @@ def _attack_words(split: Split, attacker: infer.Known, settings: Settings, add: 
                 add("learned", learned.infer(infer.recover_from_words(sent, words)), **what)
 
 
-def _attack_vectors(split: Split, settings: Settings, add: Any) -> None:
+def _attack_vectors(split: Split, settings: Settings, attribute: str, add: Any) -> None:
     """Private unit vectors: neighbours of the direction sent, and a classifier of directions."""
     for numbers in numbers_sent(settings, split.points[0].shape[1], len(split.points[0]))[:1]:
         own = [reduced(points, numbers, split.points[0], None) for points in split.points]
         attacker = infer.Known(own[1], split.values[1])
-        for epsilon in settings.epsilons:
+        for epsilon in tracked(settings.epsilons, f"{attribute} from unit vectors"):
             for seed in range(settings.num_seeds):
                 what = {"way": "vectors", "numbers": numbers, "epsilon": epsilon, "seed": seed}
                 trained, sent = (

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.cli.output import note
 from sfumato.core.checks import check_choice
 from sfumato.core.errors import InvalidInput, Mismatch
 from sfumato.core.geometry import unit_vectors
@@ -35,6 +36,7 @@ from sfumato_papers.harness.outcomes import RecordFile, read_records
 Rows = NDArray[np.int64]
 
 _ARRAYS = (".npz", ".npy")
+_NAMED = 10  # files that are left out and named
 _KEYS = ("kind", "way", "strategy", "dimension", "source", "num_words", "numbers", "epsilon",
          "seed", "attribute", "attack", "pictures", "releases")  # fmt: skip
 
@@ -53,6 +55,9 @@ def _run(settings: Settings, path: Path) -> None:
     faces = open_faces(needed(settings.data), settings.layout)
     if settings.at_most is not None:
         faces = some_faces(faces, settings.at_most)
+    if faces.left_out:
+        more = ", …" if len(faces.left_out) > _NAMED else ""
+        note(f"named otherwise and left out: {', '.join(faces.left_out[:_NAMED])}{more}")
     allowed = parts_of(faces)
     for part in settings.parts:
         if part not in allowed:
@@ -153,7 +158,9 @@ def _further(settings: Settings, output: Path, dimension: int) -> NDArray[np.flo
         return None
     kept = output / "embeddings-further.jsonl"
     found = _embed(
-        replace(settings, several="largest", jitters=0), open_faces(settings.further), kept
+        replace(settings, several="largest", jitters=0, mirrored=False),
+        open_faces(settings.further),
+        kept,
     )
     if found.vectors.shape[1] != dimension:
         raise Mismatch("the faces of --data and --further must have embeddings of one length.")
@@ -191,6 +198,8 @@ def _embed(settings: Settings, faces: FaceSet, kept: Path) -> Embedded:
     }
     if settings.unfound != "refuse":
         how["unfound"] = settings.unfound
+    if settings.mirrored:
+        how["mirrored"] = True
     if settings.embedder != "dlib" and Path(settings.embedder).is_file():
         how["network"] = file_checksum(Path(settings.embedder))
     return embed_faces(faces, make_embedder(settings), how, kept)
@@ -207,6 +216,11 @@ def make_embedder(settings: Settings) -> FaceEmbedder:
             several=settings.several,
             unfound=settings.unfound,
             jitters=settings.jitters,
+            mirrored=settings.mirrored,
+        )
+    if settings.mirrored or settings.jitters:
+        raise InvalidInput(
+            "--mirrored and --jitters are of dlib's network; leave them out with --embedder."
         )
     if Path(settings.embedder).suffix != ".onnx":
         raise InvalidInput(

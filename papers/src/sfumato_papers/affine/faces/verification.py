@@ -60,6 +60,7 @@ class Settings(Checked):
     )
     at_most: int | None = option(None, "So many pictures of DATA, for a quick look.", low=2)
     jitters: int = option(0, "Changed copies that dlib averages.")
+    mirrored: bool = option(False, "Average each face and its mirror image (dlib).", "--mirrored")
     database: Path | None = option(
         None, "Faces of other people, the public ones; rest: LFW's people who are in no pair."
     )

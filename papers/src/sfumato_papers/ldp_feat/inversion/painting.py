@@ -42,6 +42,8 @@ PARTS = ("raw", "lifting", "affine", "words", "descriptors")
 LIFT_ATTACKS = (*RECOVERIES, "direct")
 WORD_ATTACKS = ("posterior", "direct")
 BASELINES = ("mean colour", "positions")
+#: Lifts of no more dimensions are read nearly right by who knows the words.
+NEARLY_RIGHT = 2
 
 
 @dataclass(frozen=True)
@@ -262,9 +264,12 @@ class _Painter:
 
 def mostly_right(row: Setting, sent: KeypointRelease) -> bool:
     """Whether frames are looked for on the painting: where most descriptors are wrong it shows
-    what they say, and agreeing with it makes the next painting worse."""
+    what they say, and agreeing with it makes the next painting worse. `database` is nearly right
+    at m = 2 only."""
     if row.attack == "posterior":
         return shows_frames(sent)
+    if row.attack == "database":
+        return row.defence.dimension <= NEARLY_RIGHT
     return row.attack not in ("nearest", "clustering")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import httpx
@@ -13,6 +14,7 @@ from PIL import Image
 
 from commands import sfumato
 from pretend_server import KEY, MAP_ID, PHOTO, WORDS, Pretend, answer, map_info
+from sfumato.cli import output
 from sfumato.core.randomness import SeededRandom
 from sfumato.core.releases import Release, WordRelease
 from sfumato.core.types import Camera
@@ -230,6 +232,26 @@ def test_a_map_is_pushed(
     assert pretend.requests[0][2] == pretend.requests[1][2]
     assert sfumato("map", "push", tmp_path, "--server", server, "--key-file", things / "key") == 2
     assert "not a stored map" in capsys.readouterr().err
+
+
+def test_a_push_is_not_silent_while_the_server_works(
+    things: Path,
+    server: str,
+    pretend: Pretend,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def slowly(request: httpx.Request) -> httpx.Response:
+        time.sleep(0.3)
+        return httpx.Response(201, json=map_info())
+
+    monkeypatch.setattr(output, "SECONDS_BETWEEN_LINES", 0.02)
+    make_map(make_room(300), MAPPING_POSES[:3]).save(tmp_path / "town")
+    pretend.extra["/v1/maps"] = slowly
+    pushed = ("map", "push", tmp_path / "town", "--server", server, "--key-file", things / "key")
+    assert sfumato(*pushed) == 0
+    assert "the server checks and files the map" in capsys.readouterr().err
 
 
 def test_the_persons_own_ledger_is_charged_unless_someone_says_no(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 from sfumato.core import storage
-from sfumato.core.errors import DamagedFile, InvalidInput, SfumatoError
+from sfumato.core.errors import CannotWrite, DamagedFile, InvalidInput, SfumatoError
 from sfumato.core.storage import (
     load_array,
     load_manifest,
@@ -152,3 +153,13 @@ def test_a_device_is_not_replaced_by_a_file(tmp_path: Path) -> None:
             storage.write_file(tmp_path / name, b"data")
     with pytest.raises(InvalidInput, match="cannot be written"):
         storage.write_file(tmp_path / ("x" * 300), b"data")
+
+
+def test_a_disk_that_is_full_is_said_of_the_folder_that_was_written(tmp_path: Path) -> None:
+    with (
+        pytest.raises(CannotWrite, match=r"town cannot be written \(No space left") as caught,
+        new_directory(tmp_path / "town"),
+    ):
+        raise OSError(errno.ENOSPC, "No space left on device")  # as a stream's write: no file named
+    assert caught.value.errno == errno.ENOSPC
+    assert not list(tmp_path.iterdir())

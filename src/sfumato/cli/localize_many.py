@@ -155,7 +155,7 @@ def tell_all(
         rows = [_facts(query, result) for query, result in asked]
         emit(True, {**told, "results": rows}, "", {})
     else:
-        shown = {} if output is None else {"poses": f"{localized} in {output}, {layout}'s format"}
+        shown = {} if output is None else {"poses": f"{localized} in {output}, format {layout}"}
         title = f"{localized} of {total} localized"
         emit(False, told, title, {**facts.get("shown", {}), **shown})
         _table(asked)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from sfumato.cli import options as opt
 from sfumato.cli.options import option
-from sfumato.cli.output import JsonFlag, emit
+from sfumato.cli.output import JsonFlag, emit, long_work
 from sfumato.cli.server_options import Server
 from sfumato.cli.values import names
 
@@ -31,8 +31,9 @@ def run(
     from sfumato.server.mapping import Map
 
     kinds = names(accept)
-    with server.client(deadline=deadline, timeout=600.0) as client:
+    with server.client(deadline=deadline, timeout=600.0) as client, long_work() as progress:
         Map.load(map)
+        progress("the server checks and files the map", 0, 1)
         made = client.push_map(map, name=name or map.resolve().name, accept=kinds)
     words = ", ".join(f"{one.name or one.fingerprint[:16]}" for one in made.dictionaries)
     emit(

@@ -160,6 +160,12 @@ def new_directory(
         else:
             temporary.rename(path)
         sync_directory(path.parent)
+    except OSError as error:
+        # A stream's write does not say which file it was; without one it would pass for stdout.
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT) and not isinstance(error, CannotWrite)
+        if full and error.filename is None:
+            raise _unwritable(path, error) from None
+        raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -90,16 +91,23 @@ def announcement(account: Ledger | None) -> str:
 
 
 def ledger_facts(
-    account: Ledger | None, event: PrivacyEvent, pictures: int = 1
+    account: Ledger | None,
+    event: PrivacyEvent,
+    pictures: int = 1,
+    more: Sequence[PrivacyEvent] = (),
 ) -> dict[str, Any] | None:
-    """What was charged, and what the session has spent; None where nothing is counted."""
+    """What was charged, and what the session has spent; None where nothing is counted.
+
+    more  further releases of the same picture, charged with it
+    """
     if account is None:
         return None
     state = account.spent()
+    beside = sum(one.picture_epsilon or 0.0 for one in more)
     return {
         "path": str(account.path),
         "session": state.session,
-        "charged": (event.picture_epsilon or 0.0) * pictures if event.is_private else None,
+        "charged": (event.picture_epsilon or 0.0) * pictures + beside if event.is_private else None,
         "pictures": state.pictures,
         "without_guarantee": state.unprotected,
         "epsilon_spent": state.epsilon,
@@ -111,7 +119,10 @@ def ledger_facts(
 
 
 def ledger_text(
-    facts: dict[str, Any] | None, event: PrivacyEvent, pictures: int = 1
+    facts: dict[str, Any] | None,
+    event: PrivacyEvent,
+    pictures: int = 1,
+    more: Sequence[PrivacyEvent] = (),
 ) -> dict[str, str]:
     """The same in words."""
     if facts is None:
@@ -123,7 +134,7 @@ def ledger_text(
         charged = (
             f"ε = {facts['charged']:g}: {many}{event.num_units:,} × {event.epsilon:g} for "
             f"{event.unit}"
-        )
+        ) + "".join(f" + {one.epsilon:g} for {one.unit}" for one in more)
     return {
         "charged": charged,
         "ledger": f"session {facts['session']!r} {spent_text(facts)}; {facts['path']}",

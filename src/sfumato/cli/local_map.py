@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.cli.global_descriptor import GlobalRanking
 from sfumato.cli.how_to_ask import given_as
 from sfumato.cli.localize_many import Asked
 from sfumato.cli.protection import Protection, no_words
@@ -65,7 +66,11 @@ class Shortlist:
 
 @contextmanager
 def local_map(
-    folder: Path, protection: Protection, gravity: Gravity | None, shortlist: Shortlist
+    folder: Path,
+    protection: Protection,
+    gravity: Gravity | None,
+    shortlist: Shortlist,
+    ranking: GlobalRanking,
 ) -> Iterator[Asked]:
     """The map of a folder, whole or in shards."""
     from sfumato.features.extractors import extractor_name
@@ -82,6 +87,8 @@ def local_map(
         raise InvalidInput(
             f"--pairs names images, which {folder} in shards does not; leave it out."
         )
+    if ranking.global_ is not None and whole is None:
+        raise InvalidInput(f"--global needs a whole map, {folder} is in shards; leave it out.")
 
     @cache
     def words() -> Dictionary:
@@ -96,6 +103,7 @@ def local_map(
             dictionary=words() if release.kind == "words" else None,
             shortlist=None if whole is None else shortlist.images(name, whole),
             gravity=gravity,
+            image_scores=image_scores,
         )
 
     def check(pipeline: Any) -> None:
@@ -109,5 +117,6 @@ def local_map(
         if own is not None and own.extractor != sent:
             raise Mismatch(no_words(sent, own.extractor))
 
+    image_scores = None if whole is None else ranking.scores(whole, words)
     camera = None if whole is None else usual_camera(whole.cameras, whole.camera_of_image)
     yield Asked(answer, world.extractor, camera, f"the map in {folder}", check)

@@ -11,6 +11,7 @@ from sfumato.cli import options as opt
 from sfumato.cli.accounting import Account, announcement
 from sfumato.cli.command import applies, refuse_given
 from sfumato.cli.files import read_release, refuse_existing
+from sfumato.cli.global_descriptor import GlobalRanking
 from sfumato.cli.local_map import Shortlist, local_map
 from sfumato.cli.localize_many import Asked, Query, ask_all, on_server, tell_all, with_cameras
 from sfumato.cli.options import argument, option, output
@@ -106,6 +107,7 @@ def run(
         str, option("Error of the motion between two releases: of the way, and an angle.")
     ] = "2%/0.5deg",
     measured: opt.Measured,
+    ranking: GlobalRanking,
     inliers: Annotated[
         bool, option("Also tell which keypoints agree with the pose, and which points they saw.")
     ] = False,
@@ -117,6 +119,9 @@ def run(
 
     With --before several releases of a moving device are asked together, and the pose of the
     last is told. Each was charged to the ledger when it was made.
+
+    With --global the release's own global descriptor ranks the images of the map together with
+    the words' votes; `sfumato protect --global-epsilon` makes it and charges it.
 
     Exit code 0: localized. 1: not localized. 2: bad input.
 
@@ -138,9 +143,11 @@ def run(
     given = server.given()
     if given is None:
         import_module("sfumato.server")  # names the extra that is missing before anything is read
+    if ranking.global_ is not None and (source.is_dir() or not holds_releases(source)):
+        raise InvalidInput("--global goes with one release (.sfr), which was made beside it.")
     shortlist = Shortlist(pairs, query, several=source.is_dir())
     place = (
-        local_map(Path(map), protection, measured.read(), shortlist)
+        local_map(Path(map), protection, measured.read(), shortlist, ranking)
         if given is None
         else on_server(given, map, server.deadline)
     )
@@ -149,14 +156,27 @@ def run(
         queries = read_queries(source)
         if pairs is not None and query is None and not source.is_dir():
             raise InvalidInput("--pairs needs --query NAME, the query's name in that file.")
-        if given is None and any(one.release.kind != "words" for one in queries):
+        if (
+            given is None
+            and not ranking.global_
+            and any(one.release.kind != "words" for one in queries)
+        ):
             kind = next(one.release.kind for one in queries if one.release.kind != "words")
             refuse_given(f"has words, and this release has {kind}", "dictionary")
         if camera is None and any(one.release.camera is None for one in queries):
             raise InvalidInput(NO_CAMERA)
         with place as asked:
             ready = with_cameras(queries, camera, asked.camera)
-            _answer(ready, asked, {}, output, format, as_json, inliers, several=source.is_dir())
+            _answer(
+                ready,
+                asked,
+                ranking.facts(),
+                output,
+                format,
+                as_json,
+                inliers,
+                several=source.is_dir(),
+            )
         return
     account.check()
     wanted = which.of(source)

@@ -57,6 +57,7 @@ COMMANDS: dict[str, tuple[str, str] | LazyGroup] = {
         "Build public dictionaries, or say what one is made of.",
         build=("dictionary:build", "Cluster the descriptors of public pictures into words."),
         info=("dictionary:info", "Check a dictionary and show its manifest."),
+        space=("global_descriptor:space", "Make the public map of pictures' global descriptors."),
     ),
     "map": _group(
         "Build, import and look at maps, and send them to a server.",

@@ -22,9 +22,8 @@ from typing import Any
 from sfumato.core.accounting import DELTA, Composition, PrivateAnswer
 from sfumato.core.checks import check_count
 from sfumato.core.errors import BudgetSpent, InvalidInput, LedgerError
-from sfumato.core.odds import as_written
 from sfumato.core.types import PrivacyEvent
-from sfumato.device.ledger_caps import BILLION, LARGEST, Caps, Spent
+from sfumato.device.ledger_caps import BILLION, LARGEST, Caps, Spent, cost_of
 from sfumato.device.ledger_file import RESTORE, LedgerFile, answer_mark, checksum, write_session
 from sfumato.device.user_folders import data_folder
 
@@ -106,15 +105,33 @@ class Ledger:
         counts = Counter(events)
         self._charge([(event, counts[event]) for event in dict.fromkeys(events)])
 
+    def charge_picture(self, events: Sequence[PrivacyEvent]) -> None:
+        """Record what several releases of one picture are about to cost: all, or none.
+
+        Each may tell of the same descriptor, so caps per descriptor and per picture hold for
+        their sums. The ledger's count of pictures grows by the number of releases.
+        """
+        with self._file.transaction() as database:
+            row = self._session_row(database)
+            private = [event for event in events if event.is_private]
+            if row is not None and private:
+                costs = [(cost_of(event), event.num_units) for event in private]
+                together = sum(cost * units for cost, units in costs)
+                sums = (sum(cost for cost, units in costs if units), together, together)
+                caps: tuple[int | None, ...] = row[:4]
+                if self._later_caps is not None:
+                    caps = self._lowered(caps, self._later_caps)
+                self._check_caps(caps, sums, row[6], 0, private[0])
+            for event in events:
+                self._charge_in(database, event, 1)
+
     def _charge(self, wanted: Sequence[tuple[PrivacyEvent, int]]) -> None:
         with self._file.transaction() as database:
             for event, pictures in wanted:
                 self._charge_in(database, event, pictures)
 
     def _charge_in(self, database: sqlite3.Connection, event: PrivacyEvent, pictures: int) -> None:
-        per_unit = 0
-        if event.is_private and event.epsilon is not None:
-            per_unit = math.ceil(as_written(event.epsilon) * BILLION)
+        per_unit = cost_of(event)
         unprotected = 0 if event.is_private or not event.num_units else 1
         row = self._session_row(database)
         if row is None:

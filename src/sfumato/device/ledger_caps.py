@@ -9,6 +9,7 @@ from sfumato.core.accounting import Composition
 from sfumato.core.checks import as_number
 from sfumato.core.errors import InvalidInput
 from sfumato.core.odds import as_written
+from sfumato.core.types import PrivacyEvent
 
 BILLION = 1_000_000_000
 LARGEST = (1 << 63) - 1
@@ -64,3 +65,10 @@ class Spent:
     @property
     def remaining(self) -> float | None:
         return None if self.caps.session is None else max(self.caps.session - self.epsilon, 0.0)
+
+
+def cost_of(event: PrivacyEvent) -> int:
+    """Billionths of ε for one unit, rounded up; 0 where there is no guarantee to count."""
+    if not event.is_private or event.epsilon is None:
+        return 0
+    return math.ceil(as_written(event.epsilon) * BILLION)

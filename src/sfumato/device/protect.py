@@ -202,6 +202,23 @@ def send_all(
         yield _released(features, mechanism, event, rng, camera)
 
 
+def send_together(
+    features: Features,
+    mechanisms: Sequence[Mechanism],
+    *,
+    rng: RandomSource,
+    ledger: Ledger | None = None,
+    camera: Camera | None = None,
+) -> list[Release]:
+    """Several releases of one picture, charged in one transaction before any of them is drawn."""
+    _check_real(rng, ledger)
+    events = [event_of(features, mechanism) for mechanism in mechanisms]
+    if ledger is not None:
+        ledger.charge_picture(events)
+    pairs = zip(mechanisms, events, strict=True)
+    return [_released(features, one, event, rng, camera) for one, event in pairs]
+
+
 def event_of(features: Features, mechanism: Mechanism) -> PrivacyEvent:
     """What a release of these features will cost, announced by its mechanism."""
     event = mechanism.event(features)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.checks import check_same_extractor
+from sfumato.core.checks import check_finite, check_same_extractor, check_shape
 from sfumato.core.errors import InvalidInput
 from sfumato.core.geometry import unit_vectors
 from sfumato.core.gravity import Gravity
@@ -58,13 +58,15 @@ def localize(
     dictionary: Dictionary | None = None,
     shortlist: NDArray[np.int64] | None = None,
     gravity: Gravity | WorldGravity | None = None,
+    image_scores: NDArray[np.float64] | None = None,
     options: LocalizeOptions | None = None,
 ) -> Localization:
     """Where was this release taken? A pose, or the reason why none is given.
 
     `camera` stands in where the release carries none. `dictionary` is needed once, to file a
     map under its words. `shortlist` names images of the map and replaces retrieval. `gravity`
-    helps where a device has an IMU, and the map knows which way is up. A map may lie in several
+    helps where a device has an IMU, and the map knows which way is up. `image_scores`, one for
+    each image, are added to the words' votes (`GlobalIndex.scores`). A map may lie in several
     places (`server/shards/`); the answer is the same, and says so where one of them did not answer.
 
     >>> from sfumato.datasets import GallerySettings, load_gallery, map_scene
@@ -87,12 +89,32 @@ def localize(
     if isinstance(world, Map):
         candidates = match_release(release, world, dictionary, words_each=options.words_each)
         retrieval = retrieve_map_regions(
-            release, candidates, world, options.retrieval, shortlist=shortlist
+            release,
+            candidates,
+            world,
+            options.retrieval,
+            shortlist=shortlist,
+            image_scores=_checked_scores(image_scores, world, shortlist),
         )
         return best_pose(retrieval, problem_of(release, world, camera, known, options))
+    if image_scores is not None:
+        raise InvalidInput("image_scores need a whole map, this one is in parts; leave them out.")
     (part,) = world.excerpts([release], options.retrieval, options.words_each, shortlist)
     problem = problem_of(release, part.world, camera, known, options)
     return part.told(best_pose(regions_of(release, part, options), problem))
+
+
+def _checked_scores(
+    scores: NDArray[np.float64] | None, world: Map, shortlist: NDArray[np.int64] | None
+) -> NDArray[np.float64] | None:
+    if scores is None:
+        return None
+    if shortlist is not None:
+        raise InvalidInput("a shortlist replaces the ranking of images; leave out image_scores.")
+    values = np.asarray(scores, dtype=np.float64)
+    check_shape("image_scores", values, (world.num_images,))
+    check_finite("image_scores", values)
+    return values
 
 
 def regions_of(release: KeypointRelease, part: MapExcerpt, options: LocalizeOptions) -> Retrieval:

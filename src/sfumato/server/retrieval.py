@@ -3,7 +3,8 @@
 No global descriptor is needed. Candidate matches vote for the images they were found in; in the
 images with more votes than chance explains, candidates are counted that have neighbours moving
 with them (`matching/support.py`). The images that stand out, with those that see the same
-points, are the regions of the map where a pose is sought.
+points, are the regions of the map where a pose is sought. Where a device sent a global descriptor
+too (`server/global_retrieval.py`), its scores are added to both.
 """
 
 from __future__ import annotations
@@ -99,19 +100,23 @@ def retrieve_map_regions(
     *,
     shortlist: NDArray[np.int64] | None = None,
     voted: NDArray[np.int64] | None = None,
+    image_scores: NDArray[np.float64] | None = None,
 ) -> Retrieval:
     """The most promising regions, best first; `shortlist` replaces the vote where it is given.
 
-    `voted` is what the vote said, where it was held elsewhere.
+    `voted` is what the vote said, where it was held elsewhere. `image_scores` of a global
+    descriptor count as the votes and the support do: in standard deviations above chance.
     """
     by_image = _ByImage(release, candidates, world, options.support)
     given = shortlist is not None
     if shortlist is None:
         shortlist = voted
     if shortlist is None:
-        shortlist = _most_voted(release, candidates, by_image.image, world, options)
+        shortlist = _most_voted(release, candidates, by_image.image, world, options, image_scores)
     by_image.sort_out(shortlist)
     scores = np.array([by_image.score(int(image)) for image in shortlist])
+    if image_scores is not None:
+        scores = scores + image_scores[shortlist]
     together: list[NDArray[np.int64]] = []
     covered: set[int] = set()
     for rank in np.argsort(-scores, kind="stable"):
@@ -136,6 +141,7 @@ def _most_voted(
     image: NDArray[np.int64],
     world: Map,
     options: RetrievalOptions,
+    image_scores: NDArray[np.float64] | None = None,
 ) -> NDArray[np.int64]:
     """Images whose weighted votes lie farthest above what their number of features explains.
 
@@ -150,6 +156,8 @@ def _most_voted(
     weight_of[candidates.keypoint] = candidates.weight
     expected = expected_votes(np.bincount(candidates.keypoint, minlength=len(release)), weight_of)
     scores = vote_scores(image, candidates.weight, sizes, expected, int(sizes.sum()))
+    if image_scores is not None:
+        scores = scores + image_scores
     return seeing[np.argsort(-scores[seeing], kind="stable")[:count]]
 
 

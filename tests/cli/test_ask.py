@@ -1,11 +1,10 @@
-"""`sfumato ask` and `sfumato map push`, against a server that lives in the test."""
+"""`sfumato ask`, against a server that lives in the test."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import httpx
@@ -13,15 +12,13 @@ import pytest
 from PIL import Image
 
 from commands import sfumato
-from pretend_server import KEY, MAP_ID, PHOTO, WORDS, Pretend, answer, map_info
-from sfumato.cli import output
+from pretend_server import KEY, MAP_ID, PHOTO, WORDS, Pretend, answer
 from sfumato.core.randomness import SeededRandom
 from sfumato.core.releases import Release, WordRelease
 from sfumato.core.types import Camera
 from sfumato.device.ledger import Ledger
 from sfumato.device.mechanisms import SubsetMechanism
 from sfumato.device.protect import Pipeline, protect
-from synthetic import MAPPING_POSES, make_map, make_room
 
 CAMERA = "SIMPLE_PINHOLE,500,256,256"
 
@@ -216,42 +213,6 @@ def test_each_kind_of_file_is_sent_to_its_own_command(
     assert sfumato("localize", things / "out.sfr", "--map", "m", "--cap", 8) == 2
     assert "--cap is for pictures, and this is a release" in capsys.readouterr().err
     assert not pretend.asked
-
-
-def test_a_map_is_pushed(
-    things: Path, server: str, pretend: Pretend, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    make_map(make_room(300), MAPPING_POSES[:3]).save(tmp_path / "town")
-    pretend.extra["/v1/maps"] = lambda request: httpx.Response(201, json=map_info())
-    common = ["map", "push", tmp_path / "town", "--server", server, "--key-file", things / "key"]
-    assert sfumato(*common) == 0
-    assert MAP_ID in capsys.readouterr().out
-    assert sfumato(*common, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["id"] == MAP_ID
-    assert [path for method, path, _ in pretend.requests if method == "POST"] == ["/v1/maps"] * 2
-    assert pretend.requests[0][2] == pretend.requests[1][2]
-    assert sfumato("map", "push", tmp_path, "--server", server, "--key-file", things / "key") == 2
-    assert "not a stored map" in capsys.readouterr().err
-
-
-def test_a_push_is_not_silent_while_the_server_works(
-    things: Path,
-    server: str,
-    pretend: Pretend,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    def slowly(request: httpx.Request) -> httpx.Response:
-        time.sleep(0.3)
-        return httpx.Response(201, json=map_info())
-
-    monkeypatch.setattr(output, "SECONDS_BETWEEN_LINES", 0.02)
-    make_map(make_room(300), MAPPING_POSES[:3]).save(tmp_path / "town")
-    pretend.extra["/v1/maps"] = slowly
-    pushed = ("map", "push", tmp_path / "town", "--server", server, "--key-file", things / "key")
-    assert sfumato(*pushed) == 0
-    assert "the server checks and files the map" in capsys.readouterr().err
 
 
 def test_the_persons_own_ledger_is_charged_unless_someone_says_no(

@@ -22,7 +22,7 @@ from sfumato.dictionary import Dictionary
 from sfumato.privacy.defence import Defence
 from sfumato_papers.harness.command import Report
 from sfumato_papers.ldp_feat.inversion import tables as paper
-from sfumato_papers.ldp_feat.inversion.networks import Facts, Networks, Wanted
+from sfumato_papers.ldp_feat.inversion.networks import Facts, Networks, Wanted, network_of
 from sfumato_papers.ldp_feat.inversion.outcomes import (
     OutcomeFile,
     Setting,
@@ -30,7 +30,7 @@ from sfumato_papers.ldp_feat.inversion.outcomes import (
     steps_down,
     summarise,
 )
-from sfumato_papers.ldp_feat.inversion.painting import Settings, network_of, run_inversion
+from sfumato_papers.ldp_feat.inversion.painting import Settings, run_inversion
 from sfumato_papers.ldp_feat.inversion.releases import (
     Judge,
     Knowledge,

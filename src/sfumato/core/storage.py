@@ -151,21 +151,19 @@ def new_directory(
                 with file.open("rb") as handle:
                     os.fsync(handle.fileno())
         sync_directory(temporary)
-        if path.exists():
-            # Directories cannot be exchanged in one step everywhere: move the old one aside.
-            aside = path.with_name(f"{TEMPORARY}{secrets.token_hex(8)}")
+        aside = path.with_name(f"{TEMPORARY}{secrets.token_hex(8)}")
+        if path.exists():  # two directories cannot change places in one step everywhere
             path.rename(aside)
-            temporary.rename(path)
+        temporary.rename(path)
+        if aside.exists():
             shutil.rmtree(aside)
-        else:
-            temporary.rename(path)
         sync_directory(path.parent)
     except OSError as error:
-        # A stream's write does not say which file it was; without one it would pass for stdout.
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT) and not isinstance(error, CannotWrite)
-        if full and error.filename is None:
-            raise _unwritable(path, error) from None
-        raise
+        # A stream's write names no file; unnamed, it would pass for standard output.
+        named = isinstance(error, CannotWrite) or error.filename is not None
+        if named or error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise _unwritable(path, error) from None
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -201,8 +199,7 @@ def fill_directory(
         checksums[name] = hashlib.sha256(data).hexdigest()
     content = {**manifest, "files": checksums}
     content["checksum"] = _manifest_checksum(content)
-    text = json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False)
-    data = (text + "\n").encode()
+    data = f"{json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False)}\n".encode()
     if len(data) > MAX_MANIFEST_BYTES:
         raise InvalidInput(
             f"the names and cameras of a {manifest.get('kind')} may take "
@@ -215,9 +212,8 @@ def load_manifest(path: Path, *, kind: str) -> dict[str, Any]:
     """Read and check the manifest of a stored directory; `kind` says what it should be."""
     file = Path(path) / MANIFEST
     try:
-        content = parse_json(
-            read_limited(file, MAX_MANIFEST_BYTES, what="manifest", follow_links=False)
-        )
+        data = read_limited(file, MAX_MANIFEST_BYTES, what="manifest", follow_links=False)
+        content = parse_json(data)
         sound = isinstance(content, dict) and content.get("checksum") == _manifest_checksum(content)
     except InvalidInput:
         raise
@@ -277,12 +273,11 @@ def open_stored(
     except OSError as error:
         raise DamagedFile(f"{Path(path) / name} cannot be read: {error.strerror}.") from None
     if verify and hashlib.file_digest(file, "sha256").hexdigest() != expected:
-        size = file.tell()
-        file.close()
-        raise DamagedFile(
-            f"{Path(path) / name} is damaged: {size} bytes whose checksum is not the one in "
-            "the manifest; restore it."
-        )
+        with file:
+            raise DamagedFile(
+                f"{Path(path) / name} is damaged: {file.tell()} bytes whose checksum is not the "
+                "one in the manifest; restore it."
+            )
     file.seek(0)
     return file
 

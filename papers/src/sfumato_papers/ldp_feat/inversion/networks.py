@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from sfumato.adversary.invert.architecture import Architecture, check_torch
 from sfumato.adversary.invert.data import DataOptions, View
+from sfumato.adversary.invert.encoders import shows_frames
 from sfumato.adversary.invert.networks import SHIPPED
 from sfumato.adversary.invert.reconstruct import Inverter
 from sfumato.adversary.invert.train import TrainOptions, train_inversion
@@ -30,6 +31,7 @@ from sfumato.execution.threads import Threads
 from sfumato.features.extractors import find_extractor
 from sfumato.privacy.defence import PLAIN, Defence
 from sfumato_papers.harness.work import show_progress
+from sfumato_papers.ldp_feat.inversion.outcomes import Setting
 from sfumato_papers.ldp_feat.inversion.releases import SIDE
 
 if TYPE_CHECKING:
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 #: Extractors whose keypoints turn: their frames can be inferred from the descriptors.
 FRAMED = ("sift",)
 _REMEMBERED = 32  # paintings: about as many as a picture has rows
+#: Lifts of no more dimensions are read nearly right by who knows the words.
+NEARLY_RIGHT = 2
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,28 @@ class Wanted:
     def name(self) -> str:
         last = self.defence.name if self.kind != "positions" else "positions"
         return f"{self.defence.extractor}-{last}"
+
+
+def network_of(row: Setting) -> Wanted | None:
+    """Who paints a row; None for a flat colour."""
+    if row.attack == "mean colour":
+        return None
+    if row.attack == "positions":
+        return Wanted("positions", Defence(extractor=row.defence.extractor))
+    if row.attack == "direct":
+        return Wanted("subspace" if row.defence.strategy else "words", row.defence)
+    return Wanted("raw", Defence(extractor=row.defence.extractor))
+
+
+def mostly_right(row: Setting, sent: KeypointRelease) -> bool:
+    """Whether frames are looked for on the painting: where most descriptors are wrong it shows
+    what they say, and agreeing with it makes the next painting worse. `database` is nearly right
+    at m = 2 only."""
+    if row.attack == "posterior":
+        return shows_frames(sent)
+    if row.attack == "database":
+        return row.defence.dimension <= NEARLY_RIGHT
+    return row.attack not in ("nearest", "clustering")
 
 
 @dataclass(frozen=True)

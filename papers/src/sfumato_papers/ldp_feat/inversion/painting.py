@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from sfumato.adversary.invert.encoders import shows_frames
 from sfumato.adversary.invert.sheet import to_pixels
 from sfumato.core.checks import check_epsilon
 from sfumato.core.defaults import DEFAULT_DICTIONARY
@@ -25,7 +24,12 @@ from sfumato.features.extractors import find_extractor
 from sfumato.privacy.defence import Defence
 from sfumato_papers.harness.options import Checked, option
 from sfumato_papers.harness.work import evenly, worked_through
-from sfumato_papers.ldp_feat.inversion.networks import Facts, Networks, Wanted
+from sfumato_papers.ldp_feat.inversion.networks import (
+    Facts,
+    Networks,
+    mostly_right,
+    network_of,
+)
 from sfumato_papers.ldp_feat.inversion.outcomes import Outcome, OutcomeFile, Setting
 from sfumato_papers.ldp_feat.inversion.releases import (
     RECOVERIES,
@@ -42,8 +46,6 @@ PARTS = ("raw", "lifting", "affine", "words", "descriptors")
 LIFT_ATTACKS = (*RECOVERIES, "direct")
 WORD_ATTACKS = ("posterior", "direct")
 BASELINES = ("mean colour", "positions")
-#: Lifts of no more dimensions are read nearly right by who knows the words.
-NEARLY_RIGHT = 2
 
 
 @dataclass(frozen=True)
@@ -209,17 +211,6 @@ def _fill(run: _Run, pictures: Sequence[Picture], rows: Sequence[Setting]) -> No
         run.write_down(painted)
 
 
-def network_of(row: Setting) -> Wanted | None:
-    """Who paints a row; None for a flat colour."""
-    if row.attack == "mean colour":
-        return None
-    if row.attack == "positions":
-        return Wanted("positions", Defence(extractor=row.defence.extractor))
-    if row.attack == "direct":
-        return Wanted("subspace" if row.defence.strategy else "words", row.defence)
-    return Wanted("raw", Defence(extractor=row.defence.extractor))
-
-
 @dataclass(frozen=True, eq=False)
 class _Painted:
     """What came of one row of one picture; network None for a flat colour."""
@@ -260,17 +251,6 @@ class _Painter:
         if row.attack == "posterior":
             return self.releases.guessed(picture, row.defence)
         return self.releases.sent(picture, row.defence)
-
-
-def mostly_right(row: Setting, sent: KeypointRelease) -> bool:
-    """Whether frames are looked for on the painting: where most descriptors are wrong it shows
-    what they say, and agreeing with it makes the next painting worse. `database` is nearly right
-    at m = 2 only."""
-    if row.attack == "posterior":
-        return shows_frames(sent)
-    if row.attack == "database":
-        return row.defence.dimension <= NEARLY_RIGHT
-    return row.attack not in ("nearest", "clustering")
 
 
 @dataclass(frozen=True)

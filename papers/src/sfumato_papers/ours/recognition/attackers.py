@@ -18,10 +18,9 @@ from sfumato.core.releases import KeypointRelease
 from sfumato.dictionary import Dictionary
 from sfumato.privacy.defence import Defence
 from sfumato_papers.ldp_feat.attacker_knowledge import load_words
-from sfumato_papers.ldp_feat.inversion.networks import Facts, Networks
+from sfumato_papers.ldp_feat.inversion.networks import Facts, Networks, mostly_right, network_of
 from sfumato_papers.ldp_feat.inversion.outcomes import Setting
 from sfumato_papers.ldp_feat.inversion.painting import Settings as Painting
-from sfumato_papers.ldp_feat.inversion.painting import mostly_right, network_of
 from sfumato_papers.ldp_feat.inversion.releases import Knowledge, Picture, Releases
 
 PHOTOGRAPH = Setting("photograph")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import hashlib
 import io
 import shutil
@@ -17,7 +18,7 @@ from pretend_server import KEY, MAP_ID, URL, Pretend, map_info, unread
 from sfumato.client import AsyncClient, Client
 from sfumato.client.archives import TarStream
 from sfumato.client.errors import BadAnswer, Refused, Unreachable
-from sfumato.core.errors import InvalidInput
+from sfumato.core.errors import CannotWrite, InvalidInput
 from sfumato.server.mapping import Map
 from synthetic import MAPPING_POSES, make_map, make_room
 
@@ -160,3 +161,19 @@ def test_an_archive_that_is_no_whole_map_is_not_kept(folder: Path, tmp_path: Pat
     with offering(b"{}", 403) as client, pytest.raises(Refused):
         client.fetch_map(tmp_path / "back", map="gallery")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_is_full_here_is_not_blamed_on_the_server(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    content = b"".join(TarStream.of_map(folder))
+    monkeypatch.setattr(shutil, "copyfileobj", full)
+    with (
+        offering(content) as client,
+        pytest.raises(CannotWrite, match="no room for the server's map"),
+    ):
+        client.fetch_map(tmp_path / "back", map=MAP_ID)
+    assert not list(tmp_path.iterdir())

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -12,10 +14,12 @@ from commands import sfumato_json
 from recoveries import WORDS
 from sfumato.core.errors import InvalidInput, Missing
 from sfumato.dictionary import Dictionary
+from sfumato.features import extract
 from sfumato.privacy.defence import Defence
-from sfumato_papers.ldp_feat.inversion.networks import Networks, Wanted
+from sfumato_papers.ldp_feat.inversion.networks import Networks, Wanted, mostly_right
+from sfumato_papers.ldp_feat.inversion.outcomes import Setting
 from sfumato_papers.ldp_feat.inversion.painting import Settings
-from sfumato_papers.ldp_feat.inversion.releases import Picture, Releases
+from sfumato_papers.ldp_feat.inversion.releases import RECOVERIES, Picture, Releases
 from support import photograph
 
 
@@ -82,3 +86,22 @@ def test_a_missing_attacker_is_trained_within_its_budget(tmp_path: Path) -> None
     assert facts.seconds is not None
     assert facts.seconds > 0
     assert Networks(tmp_path / "nets", Settings()).has(wanted)  # found again without a budget
+
+
+def test_frames_are_looked_for_where_an_attack_is_mostly_right() -> None:
+    features = extract(np.ascontiguousarray(photograph()[:96, :96]))
+    public = Dictionary.load("open-64k")
+
+    def refines(attack: str, **defence: Any) -> bool:
+        row = Setting(attack, Defence(**defence))
+        level = public.at(row.defence.num_words) if row.defence.num_words else None
+        return mostly_right(row, row.defence.send(features, 0, public, level))
+
+    for dimension, wanted in ((2, ["database", "vertex"]), (4, ["vertex"])):
+        lift = {"strategy": "sub-hybrid", "dimension": dimension}
+        assert [one for one in RECOVERIES if refines(one, **lift)] == wanted
+    for epsilon, wanted_words in ((12.0, True), (8.0, False)):
+        words = public.at_epsilon(epsilon, 1).num_words
+        given = {"num_words": words, "subset_size": 1, "epsilon": epsilon}
+        assert refines("posterior", **given) == wanted_words
+    assert refines("raw")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import hashlib
 import os
 import re
@@ -17,7 +18,7 @@ import httpx
 
 from sfumato.client.errors import BadAnswer
 from sfumato.core.archive import PlainTar
-from sfumato.core.errors import SfumatoError
+from sfumato.core.errors import CannotWrite, SfumatoError
 from sfumato.core.storage import MANIFEST, check_file, load_manifest
 
 _MAP_FILE = re.compile(r"manifest\.json|[a-z][a-z0-9_]{0,63}\.npy")
@@ -58,6 +59,12 @@ def unpack(archive: BinaryIO, folder: Path, wanted: re.Pattern[str], what: str) 
                 with content, (folder / name).open("wb") as file:
                     shutil.copyfileobj(content, file)
     except (tarfile.TarError, OSError, EOFError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise CannotWrite(
+                f"there is no room for the server's {what} in {folder.parent} "
+                f"({error.strerror}); make room and ask again.",
+                error.errno,
+            ) from None
         raise BadAnswer(f"the server's {what} is no whole archive ({error}).") from None
 
 

@@ -120,3 +120,25 @@ def test_a_run_does_not_start_from_a_file_that_lost_its_weights(
     (tmp_path / "words.onnx").write_text("no network")
     with pytest.raises(InvalidInput, match=r"words\.onnx is not an inversion network"):
         Start.of(tmp_path / "words.onnx")
+
+
+@pytest.mark.needs("train")
+def test_weights_stored_under_other_names_are_refused_in_a_sentence(
+    folder: Path, tmp_path: Path
+) -> None:
+    import onnx
+
+    from sfumato.adversary.invert.export import export_onnx
+
+    train(folder, tmp_path / "run", steps=1)
+    export_onnx(tmp_path / "run", tmp_path / "good.onnx", compact=True)
+    model = onnx.load(tmp_path / "good.onnx")
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.zeros(3, np.int8), "lost.q"))
+    half = next(one for one in model.graph.initializer if one.name.endswith(".half"))
+    other = half.name.replace(".half", ".other")
+    for node in model.graph.node:
+        node.input[:] = [other if name == half.name else name for name in node.input]
+    half.name = other
+    onnx.save(model, tmp_path / "other.onnx")
+    with pytest.raises(InvalidInput, match="so no run can start from it"):
+        Start.of(tmp_path / "other.onnx")

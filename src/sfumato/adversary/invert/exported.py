@@ -78,8 +78,9 @@ def _stored(initializers: Any) -> Arrays:
         if how == "half":
             stored[base] = values.astype(np.float32)
         elif how == "q":
-            scale = arrays[f"{base}.scale"].reshape(-1, *[1] * (values.ndim - 1))
-            stored[base] = values.astype(np.float32) * scale
+            scale = arrays.get(f"{base}.scale", np.zeros(0))
+            if scale.shape == values.shape[:1]:
+                stored[base] = values * scale.reshape(-1, *[1] * (values.ndim - 1))
         elif values.dtype == np.float32 and how != "scale":
             stored[name] = values.copy()  # views of the file cannot be written
     return stored
